@@ -71,11 +71,11 @@ impl Route {
         }
     }
 
-    /// Routes a request of a node: every name outside leads to the TLS port, too, and port 80 of public addresses.
+    /// Routes a request of a node: every name outside leads to the TLS port, too, and so do port 80 of public addresses
+    /// and port 443 of those that the scenario names.
     pub(crate) fn of_node(request: &Request, world: &World, scheme: Scheme) -> Self {
         let host = request.host_name();
-        let is_outside = outside_name::is_host(&host)
-            || (scheme == Scheme::Http && outside_name::is_public_address(&host));
+        let is_outside = outside_name::is_host(&host) || outside_name::is_public_address(&host);
         match Self::of(request, world) {
             Self::Unknown if is_outside => Self::Outside(scheme),
             route => route,

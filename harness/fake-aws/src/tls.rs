@@ -1,6 +1,6 @@
 //! Certificates of the AWS host names: a private CA, and a leaf per requested name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ use crate::error::FakeAwsError;
 
 /// Limit of cached leaves. Beyond it, the cache is cleared: a client may request any number of names.
 const MAX_LEAVES: usize = 256;
+/// Limit of addresses in one certificate. Beyond it, those of earlier scenarios are dropped.
+const MAX_ADDRESSES: usize = 200;
 
 /// The certificate authority that a node must trust.
 pub(crate) struct CertificateAuthority {
@@ -30,6 +32,8 @@ pub(crate) struct CertificateAuthority {
     leaf_key: KeyPair,
     now: OffsetDateTime,
     leaves: Mutex<HashMap<String, Arc<CertifiedKey>>>,
+    /// Addresses of hosts outside, for clients without a server name.
+    addresses: Mutex<BTreeSet<IpAddr>>,
     /// The address of the server: the certificate's name for a client without a server name.
     ip: IpAddr,
 }
@@ -67,6 +71,7 @@ impl CertificateAuthority {
             leaf_key,
             now,
             leaves: Mutex::default(),
+            addresses: Mutex::default(),
             ip,
         })
     }
@@ -101,20 +106,41 @@ impl CertificateAuthority {
         Ok(Arc::new(config))
     }
 
-    fn leaf(&self, name: &str) -> Result<Arc<CertifiedKey>, FakeAwsError> {
+    /// Names addresses of hosts outside in the certificate for clients without a server name.
+    pub(crate) fn add_addresses(&self, added: impl IntoIterator<Item = IpAddr>) {
+        let mut addresses = self.addresses.lock();
+        if addresses.len() >= MAX_ADDRESSES {
+            addresses.clear();
+        }
+        addresses.extend(added);
+    }
+
+    /// The certificate for a client without a server name, which connects to an address.
+    fn leaf_of_addresses(&self, ip: IpAddr) -> Result<Arc<CertifiedKey>, FakeAwsError> {
+        let others = self.addresses.lock().clone();
+        let names = std::iter::once(ip)
+            .chain(others)
+            .map(|address| address.to_string());
+        self.leaf(&names.collect::<Vec<_>>())
+    }
+
+    fn leaf(&self, names: &[String]) -> Result<Arc<CertifiedKey>, FakeAwsError> {
+        let key = names.join(" ");
         let mut leaves = self.leaves.lock();
-        if let Some(leaf) = leaves.get(name) {
+        if let Some(leaf) = leaves.get(&key) {
             return Ok(Arc::clone(leaf));
         }
         if leaves.len() >= MAX_LEAVES {
             leaves.clear();
         }
-        let leaf = Arc::new(self.issue(name)?);
-        leaves.insert(name.to_owned(), Arc::clone(&leaf));
+        let leaf = Arc::new(self.issue(names)?);
+        leaves.insert(key, Arc::clone(&leaf));
         Ok(leaf)
     }
 
-    fn issue(&self, name: &str) -> Result<CertifiedKey, FakeAwsError> {
+    /// Issues a certificate for names and addresses. The first one is its common name.
+    fn issue(&self, names: &[String]) -> Result<CertifiedKey, FakeAwsError> {
+        let name = names.first().map_or("", String::as_str);
         let failed = |source| FakeAwsError::Certificate {
             name: name.to_owned(),
             source,
@@ -123,10 +149,11 @@ impl CertificateAuthority {
         params
             .distinguished_name
             .push(DnType::CommonName, name.chars().take(64).collect::<String>());
-        params.subject_alt_names = vec![match name.parse::<IpAddr>() {
-            Ok(ip) => SanType::IpAddress(ip),
-            Err(_) => SanType::DnsName(name.try_into().map_err(failed)?),
-        }];
+        let alternative = |name: &String| match name.parse::<IpAddr>() {
+            Ok(ip) => Ok(SanType::IpAddress(ip)),
+            Err(_) => Ok(SanType::DnsName(name.as_str().try_into().map_err(failed)?)),
+        };
+        params.subject_alt_names = names.iter().map(alternative).collect::<Result<_, _>>()?;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
@@ -152,13 +179,15 @@ struct LeafCertificates {
 
 impl ResolvesServerCert for LeafCertificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let name = hello
-            .server_name()
-            .map_or_else(|| self.ip.to_string(), str::to_ascii_lowercase);
-        match self.authority.leaf(&name) {
+        let name = hello.server_name().map(str::to_ascii_lowercase);
+        let leaf = match &name {
+            Some(name) => self.authority.leaf(std::slice::from_ref(name)),
+            None => self.authority.leaf_of_addresses(self.ip),
+        };
+        match leaf {
             Ok(leaf) => Some(leaf),
             Err(error) => {
-                tracing::warn!(%name, %error, "cannot create a certificate for this server name");
+                tracing::warn!(?name, %error, "cannot create a certificate for this server name");
                 None
             }
         }

@@ -1,6 +1,6 @@
 //! The AWS account of one scenario. Pure data, no sockets.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::time::SystemTime;
 
 use nodejoin_core::observation::{AwsCall, DnsQuery};
@@ -9,7 +9,7 @@ use nodejoin_core::plan::dns_fault::DnsFault;
 use nodejoin_core::plan::fault::{Fault, Service};
 use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::link_local;
-use nodejoin_core::plan::outside::{OutsideFiles, is_host_of};
+use nodejoin_core::plan::outside::{OutsideFiles, https_addresses, is_host_of, recorded_addresses};
 use nodejoin_core::plan::region::Region;
 use nodejoin_core::plan::{ClusterPlan, HttpProxyUrl, InstancePlan, Network, Plan, RolePlan};
 use tokio::sync::mpsc;
@@ -103,6 +103,14 @@ impl World {
     /// Whether the scenario answers requests to this host, in lower case.
     pub(crate) fn answers_host(&self, host: &str) -> bool {
         self.aws.answers.iter().any(|answer| answer.is_of_host(host)) || is_host_of(&self.outside, host)
+    }
+
+    /// Addresses of hosts outside that the node may request over TLS.
+    pub(crate) fn https_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let text = String::from_utf8_lossy(self.user_data.as_deref().unwrap_or_default());
+        let mut addresses = https_addresses(&text);
+        addresses.extend(recorded_addresses(&self.outside));
+        addresses.into_iter().map(IpAddr::from)
     }
 
     /// Whether a name in lower case is one of the cluster's API server.

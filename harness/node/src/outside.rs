@@ -2,8 +2,9 @@
 //! address of its HTTP proxy.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
+use nodejoin_core::plan::outside::{named_addresses, recorded_addresses};
 use nodejoin_core::plan::{Plan, link_local};
 
 /// Private, shared, link-local and loopback networks, multicast and what is reserved.
@@ -39,9 +40,44 @@ pub(crate) fn http_proxy(plan: &Plan) -> String {
     })
 }
 
+/// Public addresses whose ports of HTTP and HTTPS lead to the fakes, in any network: those of recorded URLs.
+pub(crate) fn recorded(plan: &Plan) -> String {
+    listed(recorded_addresses(&plan.outside))
+}
+
+/// Public addresses whose port of HTTPS leads to the fakes in an isolated network: those that the user data names.
+pub(crate) fn named_in_user_data(plan: &Plan) -> String {
+    let mut named = named_addresses(plan);
+    for recorded in recorded_addresses(&plan.outside) {
+        named.remove(&recorded);
+    }
+    listed(named)
+}
+
+fn listed(addresses: BTreeSet<Ipv4Addr>) -> String {
+    let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+    addresses.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
+    use nodejoin_core::testing::{plan, user_data_of};
+
     use super::*;
+
+    #[test]
+    fn addresses_of_urls_and_of_the_user_data_lead_to_the_fakes() {
+        let mut plan = Plan {
+            user_data: Some(user_data_of("curl https://203.0.113.7/ https://9.9.9.9/")),
+            ..plan()
+        };
+        assert_eq!(recorded(&plan), "");
+        assert_eq!(named_in_user_data(&plan), "9.9.9.9 203.0.113.7");
+        let url = "http://203.0.113.7/x".to_owned();
+        plan.outside.insert(url, "x".to_owned());
+        assert_eq!(recorded(&plan), "203.0.113.7");
+        assert_eq!(named_in_user_data(&plan), "9.9.9.9");
+    }
 
     #[test]
     fn networks_of_the_run_and_of_the_vpc_are_inside() {

@@ -44,6 +44,28 @@ const UNREACHED: [&str; 7] = [
     "No route to host",
 ];
 
+/// What clients print about a certificate of an authority that they do not know.
+const UNTRUSTED: [&str; 8] = [
+    // Python and curl, by the version of OpenSSL.
+    "CERTIFICATE_VERIFY_FAILED",
+    "unable to get local issuer certificate",
+    "self-signed certificate in certificate chain",
+    "self signed certificate in certificate chain",
+    // Go, Node.js, Java and rustls.
+    "certificate signed by unknown authority",
+    "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+    "PKIX path building failed",
+    "invalid peer certificate: UnknownIssuer",
+];
+
+/// What programs print about the request whose certificate they refused.
+const HANDSHAKE: [&str; 4] = [
+    "Could not fetch URL",
+    "Could not find a version",
+    "No matching distribution",
+    "certificate verif",
+];
+
 /// Lines that a script prints about a failed request before it ends. After more, it has continued without the request.
 const WORDS_OF_AN_END: usize = 3;
 
@@ -107,6 +129,49 @@ pub(super) fn unreported_request(facts: &Facts<'_>) -> Option<Finding> {
     (is_polled || is_last_of_script(facts, at, call))
         .then(|| finding(facts, at, call))
         .flatten()
+}
+
+/// The script ended after a program that does not know the authority of the fakes' certificates.
+pub(super) fn untrusted_authority(facts: &Facts<'_>) -> Option<Finding> {
+    if !facts.is_before(Phase::Configured) {
+        return None;
+    }
+    let lines = lines_before_the_end(facts);
+    let endpoint = facts.plan.cluster.endpoint_host(&facts.plan.region);
+    let is_untrusted = |line: &JournalLine| {
+        let is_it = UNTRUSTED.iter().any(|words| line.message.contains(words));
+        is_it && !is_about(&line.message, &endpoint)
+    };
+    let found = lines.iter().enumerate().rev();
+    let (index, (at, line)) = found.into_iter().find(|(_, (_, line))| is_untrusted(line))?;
+    let is_other = |(_, line): &(Millis, &JournalLine)| is_complaint(&line.message) && !is_untrusted(line);
+    // What pip and others say of the request that failed.
+    let names_request =
+        |(_, line): &(Millis, &JournalLine)| HANDSHAKE.iter().any(|words| line.message.contains(words));
+    if lines[index + 1..]
+        .iter()
+        .any(|line| is_other(line) && !names_request(line))
+    {
+        return None;
+    }
+    let is_in = |name: &str| is_about(&line.message, name);
+    let named = facts.observation.queries().map(|(_, query)| &query.name);
+    let host = named.filter(|name| is_in(name)).last();
+    let host = host.map_or_else(|| "a host".to_owned(), ToString::to_string);
+    let because = format!(
+        "a limit of nodejoin, not an error of the script: the certificate of {host} is of an authority that the \
+         system of the node trusts, and this program has its own authorities"
+    );
+    let remedy = "let the program use those of the system (`PIP_CERT` for pip, `REQUESTS_CA_BUNDLE` for requests, \
+                  `NODE_EXTRA_CA_CERTS` for Node.js: /etc/ssl/certs/ca-certificates.crt on Debian, \
+                  /etc/pki/tls/certs/ca-bundle.crt on Amazon Linux), or put what it downloads into the node with an \
+                  overlay (`--overlay MANIFEST`)";
+    facts.final_(
+        Cause::HarnessLimit,
+        because,
+        &Evidence::journal(*at, line),
+        remedy.to_owned(),
+    )
 }
 
 /// Whether the script failed right after a request.

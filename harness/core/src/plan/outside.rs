@@ -1,9 +1,14 @@
 //! Recorded answers to requests outside: files by URL.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::str::FromStr;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::plan::Plan;
 use crate::vocabulary::outside_name;
 
 /// The files of `outside`, by URL as the scenario has it.
@@ -117,15 +122,10 @@ fn parsed(text: &str) -> Result<OutsideUrl, String> {
         return Err(format!("port {port}, expected {own}, the port of `{word}`"));
     }
     let host = host.to_ascii_lowercase();
-    match (outside_name::is_public_address(&host), scheme) {
-        (true, Scheme::Http) => {}
-        (true, Scheme::Https) => return Err(format!("an address answers over `http` alone, found `{host}`")),
-        (false, _) if outside_name::is_host(&host) => {}
-        (false, _) => {
-            return Err(format!(
-                "expected a host name or a public address, found `{host}`"
-            ));
-        }
+    if !outside_name::is_public_address(&host) && !outside_name::is_host(&host) {
+        return Err(format!(
+            "expected a host name or a public address, found `{host}`"
+        ));
     }
     let (path, query) = match path.split_once('?') {
         Some((path, query)) => (path, Some(query.to_owned())),
@@ -183,9 +183,61 @@ pub fn is_host_of(files: &OutsideFiles, host: &str) -> bool {
         .any(|url| url.host == host)
 }
 
+/// The public addresses of the URLs.
+#[must_use]
+pub fn recorded_addresses(files: &OutsideFiles) -> BTreeSet<Ipv4Addr> {
+    let urls = files.keys().filter_map(|url| url.parse::<OutsideUrl>().ok());
+    urls.filter_map(|url| url.host.parse().ok()).collect()
+}
+
+/// The public addresses that a text names with `https://`. A client of TLS names no address, so its certificate must
+/// have all that a node may request.
+#[must_use]
+pub fn https_addresses(text: &str) -> BTreeSet<Ipv4Addr> {
+    let after = text
+        .match_indices("https://")
+        .map(|(start, found)| &text[start + found.len()..]);
+    let hosts = after.map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
+        let (host, rest) = rest.split_at(end.unwrap_or(rest.len()));
+        match rest.strip_prefix(':') {
+            // Another port leads nowhere.
+            Some(port) if !port.starts_with("443") => "",
+            _ => host,
+        }
+    });
+    hosts
+        .filter(|host| outside_name::is_public_address(host))
+        .filter_map(|host| host.parse().ok())
+        .collect()
+}
+
+/// The addresses that the user data of a plan names with `https://`.
+#[must_use]
+pub fn named_addresses(plan: &Plan) -> BTreeSet<Ipv4Addr> {
+    let data = plan.user_data.as_ref();
+    let bytes = data.and_then(|data| STANDARD.decode(&data.base64).ok());
+    https_addresses(&String::from_utf8_lossy(&bytes.unwrap_or_default()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_of_https_are_read_from_a_text() {
+        let text = "curl https://203.0.113.7/a.tgz; curl https://10.0.0.7/ https://1.1.1.1:443 'https://9.9.9.9:8443/'\n\
+                    url=https://8.8.8.8\nhttps://a.example.com/ http://198.51.100.1/ https://203.0.113.7/b";
+        let found: Vec<String> = https_addresses(text).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["1.1.1.1", "8.8.8.8", "203.0.113.7"]);
+        let files = ["https://203.0.113.7/x", "http://198.51.100.1/", "https://a.b/"];
+        let files = files.map(|url| (url.to_owned(), String::new())).into();
+        let found: Vec<String> = recorded_addresses(&files)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(found, ["198.51.100.1", "203.0.113.7"]);
+    }
 
     #[test]
     fn the_most_precise_url_answers() {
@@ -238,6 +290,10 @@ mod tests {
         );
         assert_eq!(form("http://a.b:80/x*").unwrap(), "http://a.b/x*");
         assert_eq!(form("http://203.0.113.7:80").unwrap(), "http://203.0.113.7/");
+        assert_eq!(
+            form("https://203.0.113.7:443/x").unwrap(),
+            "https://203.0.113.7/x"
+        );
     }
 
     #[test]
@@ -247,7 +303,7 @@ mod tests {
             ("ftp://a.b/x", "scheme `ftp`"),
             ("https://a.b:8443/x", "port 8443, expected 443"),
             ("http://a.b:443/x", "port 443, expected 80"),
-            ("https://203.0.113.7/x", "over `http` alone"),
+            ("https://10.0.0.7/x", "or a public address, found `10.0.0.7`"),
             ("http://10.0.0.7/x", "or a public address, found `10.0.0.7`"),
             ("https://[::1]/x", "port :1]"),
             ("https:///x", "expected a host name"),

@@ -58,7 +58,7 @@ pub struct Scenario {
     #[serde(default)]
     pub network: Network,
     /// Recorded answers of hosts outside of AWS: files, relative to this file, by URL. A URL has `https://` or
-    /// `http://`, a host name (after `http://` also a public address), a path and optionally a query; a path that ends
+    /// `http://`, a host name or a public address, a path and optionally a query; a path that ends
     /// with `*` is a prefix. `GET` and `HEAD` receive the file. Every other request to the outside is refused at once,
     /// unless the network is open.
     #[serde(default)]

@@ -40,7 +40,7 @@ pub fn is_outside(name: &str) -> bool {
     is_host(name) && !is_private(name) && !is_of_aws(name)
 }
 
-/// Whether a text is an address of the Internet. Nodes reach it over HTTP alone: a client of TLS names no host.
+/// Whether a text is an address of the Internet.
 #[must_use]
 pub fn is_public_address(host: &str) -> bool {
     let Ok(address) = host.parse::<Ipv4Addr>() else {

@@ -202,6 +202,7 @@ impl BoundFakeAws {
             tls: self.tls,
             dns: self.dns,
             ca_pem: self.ca_pem,
+            authority: self.authority,
             worlds,
             stop,
             tasks,
@@ -222,6 +223,7 @@ pub struct FakeAwsServer {
     pub dns: SocketAddr,
     /// The certificate authority of the AWS host names, in PEM.
     pub ca_pem: String,
+    authority: Arc<CertificateAuthority>,
     worlds: Arc<WorldRegistry>,
     stop: CancellationToken,
     tasks: JoinSet<()>,
@@ -230,6 +232,7 @@ pub struct FakeAwsServer {
 impl FakeAwsServer {
     /// Adds a world, replacing an earlier one of the same instance.
     pub fn admit(&self, world: World) {
+        self.authority.add_addresses(world.https_addresses());
         self.worlds.admit(world);
     }
 

@@ -1,5 +1,6 @@
 //! Requests to hosts outside, by curl and wget.
 
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use nodejoin_core::observation::CalledService;
@@ -66,6 +67,33 @@ async fn recorded_urls_have_their_file_over_https_and_http() {
             (format!("HEAD {https}").as_str(), 200, true),
             (format!("GET {https}").as_str(), 206, true),
             (format!("GET {http}").as_str(), 200, true),
+        ]
+    );
+    fakes.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_certificate_names_the_addresses_of_urls_and_of_the_user_data() {
+    let (mut fakes, _folder) = fakes(&["https://203.0.113.7/agent.tar.gz"]);
+    let _other = fakes.add(Ipv4Addr::new(127, 0, 0, 2), |world| {
+        world.instance.id = "i-0fedcba9876543210".parse().unwrap();
+        world.user_data = Some(b"curl https://203.0.113.9/x".to_vec());
+    });
+    let recorded = curl_host(&fakes, &["https://203.0.113.7/agent.tar.gz"]).await;
+    assert_eq!((recorded.status, recorded.body.as_slice()), (200, BYTES));
+    // Empty reply from server.
+    let refused = curl_host(&fakes, &["https://203.0.113.9/x"]).await;
+    assert_eq!(refused.exit, 52);
+    // The certificate has another name.
+    let unknown = curl_host(&fakes, &["https://203.0.113.10/x"]).await;
+    assert_eq!(unknown.exit, 60);
+    let calls = fakes.calls();
+    let seen: Vec<_> = calls.iter().map(|call| call.operation.as_str()).collect();
+    assert_eq!(
+        seen,
+        [
+            "GET https://203.0.113.7/agent.tar.gz",
+            "GET https://203.0.113.9/x"
         ]
     );
     fakes.end().await;

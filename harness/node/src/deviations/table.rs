@@ -299,7 +299,7 @@ deviations! {
     /// The node reaches nothing but the harness and the cluster.
     IsolatedNetwork = "isolated-network" {
         when: "`network: isolated`, the default",
-        what: "the default route points to an address without a host; rules refuse connections to public addresses at once, let names outside and port 80 of public addresses lead to the fakes, which answer only the URLs of `outside`, and let the node reach nothing else of this host",
+        what: "the default route points to an address without a host; rules refuse connections to public addresses at once, let names outside, port 80 of public addresses, and port 443 of those that the scenario names lead to the fakes, which answer only the URLs of `outside`, and let the node reach nothing else of this host",
         why: "a node cannot change what it cannot reach, and a join that depends on anything else is not repeatable",
     }
     /// The node reaches the networks of the container engine.

@@ -86,6 +86,8 @@ pub(super) fn values(request: &NodeRequest<'_>, host: HostWorkarounds, factor: T
         ("DNS_IP", link_local::RESOLVER.to_string()),
         ("TLS_IPS", refusals::tls_addresses(&request.plan.faults)),
         ("OUTSIDE_IP", link_local::OUTSIDE.to_string()),
+        ("RECORDED_IPS", outside::recorded(request.plan)),
+        ("NAMED_IPS", outside::named_in_user_data(request.plan)),
         ("HTTP_PROXY_AT", outside::http_proxy(request.plan)),
         (
             "INSIDE",

@@ -47,7 +47,7 @@ const REFUSED: &[&str] = &[
     "user_data: '#!'\naws: { upstream: { dynamodb: 'http://moto:5000', imds: 'http://127.0.0.1:1' } }",
     "user_data: '#!'\naws: { upstream: { dynamo: 'http://127.0.0.1:1', elbv2: 'http://127.0.0.1:1', elb: 'http://[::1]:2' } }",
     "user_data: '#!'\noutside: { downloads.example.com/x: none.txt, 'ftp://a.b/x': /a.yaml }",
-    "user_data: '#!'\noutside: { 'https://a.example.com:8443/x': a.yaml, 'https://203.0.113.7/x': a.yaml }",
+    "user_data: '#!'\noutside: { 'https://a.example.com:8443/x': a.yaml, 'https://10.0.0.7/x': a.yaml }",
     "user_data: '#!'\noutside:\n  https://a.example.com/x: a.yaml\n  https://A.example.com:443/x: a.yaml",
     "user_data: '#!'\noutside:\n  https://agents.s3.amazonaws.com/x: a.yaml\n  https://eks.eu-west-1.api.aws/: a.yaml",
     "user_data: '#!'\ncluster: { endpoint: 'https://API.example.com' }\noutside:\n  https://api.example.com/healthz: a.yaml",

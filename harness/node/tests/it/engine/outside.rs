@@ -41,7 +41,9 @@ user_data: |
   curl -sS http://downloads.example.com/agent.tar.gz 2> /dev/null; echo "seen http $?"
   wget -q https://downloads.example.com/by-wget 2> /dev/null; echo "seen wget $?"
   curl -sS http://203.0.113.7/by-address 2> /dev/null; echo "seen by-address $?"
+  curl -sS https://203.0.113.9/by-tls 2> /dev/null; echo "seen by-tls $?"
   curl -sS https://recorded.example.com/file; echo
+  curl -sS https://203.0.113.8/file | sed s/recorded/from-tls/; echo
   curl -sS http://203.0.113.8/file | sed s/recorded/from-address/; echo
   # A pod, whose packets come in through an interface of the node.
   ip netns add pod && ip link add veth0 type veth peer name eth0 netns pod
@@ -49,7 +51,7 @@ user_data: |
   ip -n pod address add 100.104.61.2/32 dev eth0 && ip -n pod link set eth0 up
   ip -n pod route add 100.104.61.1/32 dev eth0 && ip -n pod route add default via 100.104.61.1
   try pod ip netns exec pod bash -c 'exec 3<>/dev/tcp/203.0.113.7/443'
-outside: { "https://recorded.example.com/file": FILE, "http://203.0.113.8/*": FILE }
+outside: { "https://recorded.example.com/file": FILE, "http://203.0.113.8/*": FILE, "https://203.0.113.8/file": FILE }
 expect: { phase: booted }
 "#;
 
@@ -89,7 +91,9 @@ async fn connections_to_the_outside_are_refused_at_once() {
         // An error of the server: after a closed connection, wget tries 20 times.
         ("wget", "8"),
         ("by-address", "52"),
+        ("by-tls", "52"),
         ("recorded", "file"),
+        ("from-tls", "file"),
         ("from-address", "file"),
     ]);
     assert_eq!(
@@ -99,6 +103,7 @@ async fn connections_to_the_outside_are_refused_at_once() {
             "GET http://downloads.example.com/agent.tar.gz",
             "GET https://downloads.example.com/by-wget",
             "GET http://203.0.113.7/by-address",
+            "GET https://203.0.113.9/by-tls",
         ]
     );
 }

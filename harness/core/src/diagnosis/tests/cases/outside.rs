@@ -119,5 +119,34 @@ pub(super) fn cases() -> Vec<Case> {
                 failed_part(),
             ],
         ),
+        after_query(
+            "download by a program with authorities of its own",
+            [
+                cloud(PIP),
+                cloud(
+                    "ERROR: Could not find a version that satisfies the requirement ansible (from versions: none)",
+                ),
+                cloud("ERROR: No matching distribution found for ansible"),
+                failed_part(),
+            ],
+        ),
+        after_query(
+            "certificate of the cluster by another authority",
+            [cloud(OF_THE_CLUSTER), failed_part()],
+        ),
     ]
+}
+
+const PIP: &str = "Could not fetch URL https://pypi.org/simple/ansible/: There was a problem confirming the ssl \
+                   certificate: HTTPSConnectionPool(host='pypi.org', port=443): Max retries exceeded with url: \
+                   /simple/ansible/ (Caused by SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] \
+                   certificate verify failed: unable to get local issuer certificate (_ssl.c:1006)'))) - skipping";
+
+const OF_THE_CLUSTER: &str = "curl: (60) SSL certificate problem: unable to get local issuer certificate: \
+                              0123456789ABCDEF0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com";
+
+/// A join with these events after the query for a name outside.
+fn after_query<const N: usize>(name: &'static str, events: [ObservedEvent; N]) -> Case {
+    let [query, _] = refused("GET https://pypi.org/simple/ansible/");
+    Case::new(name, after_boot([query]).into_iter().chain(events))
 }
