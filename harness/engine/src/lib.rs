@@ -80,8 +80,8 @@ pub use error::EngineError;
 pub use events::Events;
 pub use exploration::{ExploreSettings, ExploreStep, Subject, explore};
 pub use mutation::{
-    BaseScenario, KillingExpectation, MutantCase, MutantOutcome, MutationSettings, ReplaceScript,
-    base_scenarios, mutate,
+    BaseScenario, KillingExpectation, MutantCase, MutantOutcome, MutatedScript, MutationSettings,
+    ReplaceScript, base_scenarios, mutate,
 };
 pub use nodejoin_cluster::{ClusterError, ExternalSettings, ProviderKind, WiringFolder};
 pub use nodejoin_docker::new_run_id;

@@ -132,6 +132,19 @@ pub(crate) fn first_in_snapshot<'a>(
     found.iter().find(is_in)
 }
 
+/// Whether a machine equals the snapshot of its plan. A run of the plan compares its machine then.
+pub(crate) fn is_equal(plan: &Plan, kubelet: &str, state: &MachineState) -> bool {
+    let Some((snapshot, is_optional)) = snapshot_of(plan) else {
+        return false;
+    };
+    let kubelet = Minor::of(kubelet);
+    let Use::Compare(known) = use_of(snapshot, is_optional, kubelet, false) else {
+        return false;
+    };
+    let now = MachineSnapshot::of(kubelet, state, &snapshot.except);
+    known.without_marks(&now).state == now.state
+}
+
 fn snapshot_of(plan: &Plan) -> Option<(&MachineSnapshotPlan, bool)> {
     let golden = plan.golden.as_ref()?;
     Some((golden.machine.as_ref()?, golden.is_optional))

@@ -1,13 +1,16 @@
 //! Runs one plan as a probe: a real boot, with real user data, up to the start of the kubelet. Nothing joins.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use nodejoin_core::compare::{MachineRequests, MachineState};
 use nodejoin_core::diagnosis::{Cause, Diagnosis, diagnose};
-use nodejoin_core::judge::verdict::Outcome;
+use nodejoin_core::judge::judge;
+use nodejoin_core::judge::verdict::{Check, Outcome};
 use nodejoin_core::observation::{Observation, ScriptTrace, UserDataResult};
 use nodejoin_core::plan::Plan;
+use nodejoin_core::plan::expect::Expect;
 use nodejoin_core::run::matrix::not_for_kubelet;
 use nodejoin_core::user_data::Values;
 use nodejoin_docker::ImageRef;
@@ -55,6 +58,10 @@ pub struct Probed {
     pub trace: ScriptTrace,
     /// How many steps ran: none if the machine had no kubelet before.
     pub steps: usize,
+    /// The expectations of the plan, compared with the machine. Those that need a join do not hold.
+    pub checks: Vec<Check>,
+    /// Version of the machine's kubelet.
+    pub kubelet: String,
 }
 
 impl Probed {
@@ -244,6 +251,7 @@ impl Probing<'_> {
                 driver.node().state().await?
             }
         };
+        let checks = checks_of(plan, seen, &parts);
         let state = MachineState::of_machine(parts)
             .with_observation(seen)
             .named(values)
@@ -261,6 +269,21 @@ impl Probing<'_> {
             again: None,
             trace: trace.unwrap_or_default(),
             steps: 0,
+            checks,
+            kubelet: seen.kubelet.clone(),
         })
     }
+}
+
+/// The checks of a plan that has expectations. The arguments are those of the kubelet whose place the probe takes.
+fn checks_of(plan: &Plan, seen: &Observation, parts: &BTreeMap<String, String>) -> Vec<Check> {
+    if plan.expect == Expect::default() {
+        return Vec::new();
+    }
+    let mut judged = seen.clone();
+    if let Some(collected) = &mut judged.collected {
+        let arguments = parts.get("kubelet arguments");
+        collected.kubelet_argv = arguments.map(|text| text.lines().map(str::to_owned).collect());
+    }
+    judge(plan, &judged).checks
 }

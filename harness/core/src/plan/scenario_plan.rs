@@ -214,6 +214,15 @@ impl Plan {
         }
     }
 
+    /// The probe with what the scenario expects, which its machine may already tell.
+    #[must_use]
+    pub fn probe_with_checks(&self) -> Self {
+        Self {
+            expect: self.expect.clone(),
+            ..self.probe()
+        }
+    }
+
     /// The plan of the node after a step, whose outcome is judged like that of a join.
     #[must_use]
     pub fn after(&self, step: &StepPlan) -> Self {

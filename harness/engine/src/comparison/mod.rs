@@ -13,7 +13,7 @@ use nodejoin_core::compare::{
     MachineRequests, OnlyKubelet, ScenarioTraits, ScriptInputs, Shown, SideOutcome, changed_places,
     differences, group,
 };
-use nodejoin_core::judge::verdict::{Outcome, Verdict};
+use nodejoin_core::judge::verdict::{Check, Outcome, Verdict};
 use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::plan::{OverlayFile, Plan};
 use tokio_util::sync::CancellationToken;
@@ -423,17 +423,18 @@ pub(crate) fn cause_of(verdict: &Verdict) -> Option<String> {
         .diagnosis
         .as_ref()
         .map(|found| format!("{}: {}", found.cause.word(), found.because));
-    let check = verdict
-        .checks
-        .iter()
-        .find(|check| !check.held)
-        .map(|check| format!("{}: expected {}, seen {}", check.key, check.expected, check.seen));
+    let check = verdict.checks.iter().find(|check| !check.held).map(words_of);
     match &verdict.outcome {
         Outcome::Passed => None,
         Outcome::Errored(why) | Outcome::Skipped(why) => Some(why.clone()),
         Outcome::Failed => diagnosis.or(check),
         Outcome::Cancelled => None,
     }
+}
+
+/// What a check compared.
+pub(crate) fn words_of(check: &Check) -> String {
+    format!("{}: expected {}, seen {}", check.key, check.expected, check.seen)
 }
 
 #[cfg(test)]

@@ -65,6 +65,7 @@ impl WorldEnd {
             again,
             trace,
             steps,
+            ..
         } = probed;
         Self::Machine(Box::new(WorldMachine {
             alone: state.machine_alone(plan),

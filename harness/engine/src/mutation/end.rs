@@ -129,6 +129,8 @@ mod tests {
                 again: None,
                 trace: ScriptTrace::default(),
                 steps: 0,
+                checks: Vec::new(),
+                kubelet: "v1.20.2".to_owned(),
             };
             without_kubelet(&plan(text), &probed).map(|run| match run {
                 MutantRun::Killed(how) => how,
@@ -165,6 +167,8 @@ mod tests {
             again: None,
             trace: ScriptTrace::default(),
             steps: 0,
+            checks: Vec::new(),
+            kubelet: "v1.20.2".to_owned(),
         };
         assert!(without_kubelet(&plan(joins), &with_kubelet).is_none());
     }

@@ -1,14 +1,16 @@
 //! Runs the scenarios of a script with changed versions of it: a probe of each, and a join where the machine differs.
 
 mod end;
+mod progress;
 mod runs;
+mod together;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::MachineState;
+use nodejoin_core::judge::verdict::Check;
 use nodejoin_core::mutation::MutantResult;
 use nodejoin_core::observation::ScriptTrace;
 use nodejoin_core::plan::Plan;
@@ -21,7 +23,9 @@ use tokio_util::sync::CancellationToken;
 use crate::plan_runner::PlanRunner;
 use crate::probe::ProbeEnd;
 use crate::trace_log::TraceLog;
+use progress::MutantProgress;
 use runs::MutantRuns;
+use together::groups;
 
 /// How mutants run.
 #[derive(Debug, Clone)]
@@ -59,15 +63,23 @@ pub struct BaseScenario {
     /// What its node ran.
     pub trace: ScriptTrace,
     state: MachineState,
+    /// Version of its kubelet.
+    kubelet: String,
+    /// What its machine says of the scenario's expectations.
+    checks: Vec<Check>,
     /// How long its probe took.
     seconds: f64,
     /// Further boots, for what differs between two of them.
-    boots: AsyncMutex<Vec<Option<MachineState>>>,
+    boots: AsyncMutex<Vec<Option<FurtherBoot>>>,
     /// Why the scenario does not pass with the script as it is; `None` if it passes.
     fails: OnceCell<Option<String>>,
     joined_seconds: Mutex<f64>,
-    /// Whether that run compared the machine with a snapshot: one of another kubelet is not compared.
-    compares_machine: AtomicBool,
+}
+
+/// A further boot of a scenario with the script as it is.
+struct FurtherBoot {
+    state: MachineState,
+    checks: Vec<Check>,
 }
 
 /// A changed script.
@@ -95,7 +107,7 @@ pub async fn base_scenarios(
         let started = Instant::now();
         let traced = Plan {
             is_traced: true,
-            ..plan.probe()
+            ..plan.probe_with_checks()
         };
         let end = runner.probe(&traced, cancel).await;
         (index, end, started.elapsed().as_secs_f64())
@@ -117,11 +129,12 @@ pub async fn base_scenarios(
                     plan: plan.clone(),
                     trace: traces.remove(&plan.id).unwrap_or_default(),
                     state: probed.state,
+                    kubelet: probed.kubelet,
+                    checks: probed.checks,
                     seconds,
                     boots: AsyncMutex::default(),
                     fails: OnceCell::new(),
                     joined_seconds: Mutex::default(),
-                    compares_machine: AtomicBool::default(),
                 }),
             },
             ProbeEnd::NotRun(why) => not_run.push((plan.id.clone(), why)),
@@ -131,34 +144,81 @@ pub async fn base_scenarios(
     (base, not_run)
 }
 
-/// Runs all mutants, several at a time, and returns their results in order.
+/// The script that mutants change, and what puts another one in its place.
+pub struct MutatedScript<'a> {
+    pub original: &'a str,
+    pub replace: &'a ReplaceScript<'a>,
+}
+
+/// Mutants that run together at first, and at most.
+const GROUP: usize = 3;
+const LARGEST_GROUP: usize = 8;
+
+/// Runs all mutants, several at a time, and returns their results in order: each in one scenario alone, then those
+/// whose machine is the same there in further scenarios together.
 pub async fn mutate(
     runner: &PlanRunner,
     base: &[BaseScenario],
     mutants: &[MutantCase],
-    replace: &ReplaceScript<'_>,
+    script: &MutatedScript<'_>,
     settings: &MutationSettings,
     report: &(dyn Fn(&MutantCase, &MutantOutcome) + Sync),
     cancel: &CancellationToken,
 ) -> Vec<MutantOutcome> {
-    let until = settings.budget.map(|budget| Instant::now() + budget);
-    let runs = MutantRuns::new(runner, base, replace, settings, cancel);
-    let one = async |(index, mutant): (usize, &MutantCase)| {
-        let is_late = until.is_some_and(|until| Instant::now() >= until) || cancel.is_cancelled();
-        let outcome = match is_late {
-            true => MutantOutcome::from(MutantResult::LeftOut),
-            false => runs.outcome(mutant).await,
-        };
-        report(mutant, &outcome);
-        (index, outcome)
+    let runs = MutantRuns::new(runner, base, script, settings, cancel);
+    let jobs = settings.jobs.max(1);
+    let conclude = async |progress: &MutantProgress<'_>, result| {
+        let outcome = runs.outcome(progress, result).await;
+        report(progress.mutant, &outcome);
+        (progress.mutant.id.clone(), outcome)
     };
-    let mut results: Vec<_> = stream::iter(mutants.iter().enumerate())
-        .map(one)
-        .buffer_unordered(settings.jobs.max(1))
+    let alone = async |index: usize| {
+        let mutant = &mutants[index];
+        let mut progress = runs.begin(mutant);
+        let result = match mutant.reached_by.is_empty() {
+            true => Some(MutantResult::Uncovered),
+            false => runs.run_next(&mut progress).await,
+        };
+        match result {
+            Some(result) => (None, Some(conclude(&progress, result).await)),
+            None => (Some(progress), None),
+        }
+    };
+    let mut pending = Vec::new();
+    let mut outcomes = BTreeMap::new();
+    let mut running = stream::iter(0..mutants.len()).map(alone).buffer_unordered(jobs);
+    while let Some((progress, outcome)) = running.next().await {
+        pending.extend(progress);
+        outcomes.extend(outcome);
+    }
+    drop(running);
+    let mut size = GROUP;
+    while !pending.is_empty() {
+        let together = async |(index, group)| {
+            let mut ended = Vec::new();
+            for (progress, result) in runs.run_together(index, group).await {
+                ended.push(match result {
+                    Some(result) => (None, Some(conclude(&progress, result).await)),
+                    None => (Some(progress), None),
+                });
+            }
+            ended
+        };
+        let round = groups(script.original, std::mem::take(&mut pending), size);
+        let mut running = stream::iter(round).map(together).buffer_unordered(jobs);
+        while let Some(ended) = running.next().await {
+            for (progress, outcome) in ended {
+                pending.extend(progress);
+                outcomes.extend(outcome);
+            }
+        }
+        size = (size * 2).min(LARGEST_GROUP);
+    }
+    let outcome = |mutant: &MutantCase| outcomes.remove(&mutant.id);
+    let outcomes = mutants.iter().map(outcome);
+    outcomes
+        .map(|outcome| outcome.unwrap_or_else(|| MutantResult::LeftOut.into()))
         .collect()
-        .await;
-    results.sort_by_key(|(index, _)| *index);
-    results.into_iter().map(|(_, result)| result).collect()
 }
 
 impl From<MutantResult> for MutantOutcome {

@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use nodejoin_core::compare::{MachineDifference, MachineState, differences};
-use nodejoin_core::judge::MACHINE_SNAPSHOT;
-use nodejoin_core::judge::verdict::Outcome;
+use nodejoin_core::judge::verdict::{Check, Outcome};
 use nodejoin_core::mutation::{MutantResult, Noticed, noticed, together};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::expect::Expect;
@@ -16,11 +14,16 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::end::{JoinEnd, MutantRun, without_kubelet};
-use super::{BaseScenario, KillingExpectation, MutantCase, MutantOutcome, MutationSettings, ReplaceScript};
-use crate::comparison::cause_of;
+use super::progress::{MutantProgress, Survival};
+use super::together::merged;
+use super::{
+    BaseScenario, FurtherBoot, KillingExpectation, MutantCase, MutantOutcome, MutatedScript,
+    MutationSettings, ReplaceScript,
+};
+use crate::comparison::{cause_of, words_of};
 use crate::machine_snapshot;
 use crate::plan_runner::PlanRunner;
-use crate::probe::ProbeEnd;
+use crate::probe::{ProbeEnd, Probed};
 
 /// A scenario with a mutant may take this many times as long as with the script as it is, and this many seconds more.
 const SLOWER: (f64, f64) = (2.0, 15.0);
@@ -32,8 +35,12 @@ const BOOTS_OF_SURVIVOR: usize = 2;
 pub(super) struct MutantRuns<'a> {
     runner: &'a PlanRunner,
     base: &'a [BaseScenario],
+    /// The script as it is.
+    original: &'a str,
     replace: &'a ReplaceScript<'a>,
     settings: &'a MutationSettings,
+    /// Time after which no further scenario starts.
+    until: Option<Instant>,
     cancel: &'a CancellationToken,
     /// Mutants that each scenario killed.
     kills: Mutex<BTreeMap<usize, usize>>,
@@ -43,26 +50,21 @@ pub(super) struct MutantRuns<'a> {
     taken: Mutex<BTreeSet<Ipv4Addr>>,
 }
 
-/// A scenario that passes with a mutant, and the machine that it leaves.
-struct Survival {
-    index: usize,
-    state: Box<MachineState>,
-    differences: Vec<MachineDifference>,
-}
-
 impl<'a> MutantRuns<'a> {
     pub(super) fn new(
         runner: &'a PlanRunner,
         base: &'a [BaseScenario],
-        replace: &'a ReplaceScript<'a>,
+        script: &'a MutatedScript<'a>,
         settings: &'a MutationSettings,
         cancel: &'a CancellationToken,
     ) -> Self {
         Self {
             runner,
             base,
-            replace,
+            original: script.original,
+            replace: script.replace,
             settings,
+            until: settings.budget.map(|budget| Instant::now() + budget),
             cancel,
             kills: Mutex::default(),
             joined: Mutex::default(),
@@ -70,13 +72,95 @@ impl<'a> MutantRuns<'a> {
         }
     }
 
-    pub(super) async fn outcome(&self, mutant: &MutantCase) -> MutantOutcome {
-        let mut survivals = Vec::new();
-        let result = self.result(mutant, &mut survivals).await;
+    /// A mutant before its runs.
+    pub(super) fn begin<'m>(&self, mutant: &'m MutantCase) -> MutantProgress<'m> {
+        MutantProgress::new(mutant, self.order(&mutant.reached_by))
+    }
+
+    /// Runs the next scenario of a mutant alone, and all others if its machine is not the same there. Returns the
+    /// result once it is known.
+    pub(super) async fn run_next(&self, progress: &mut MutantProgress<'_>) -> Option<MutantResult> {
+        while let Some(index) = progress.next() {
+            if self.is_over() {
+                return Some(MutantResult::LeftOut);
+            }
+            let run = self.run(index, progress.mutant).await;
+            if matches!(run, MutantRun::Killed(_)) {
+                *self.kills.lock().entry(index).or_default() += 1;
+            }
+            let scenario = &self.base[index].plan.id;
+            if let Some(result) = progress.note(index, scenario, run) {
+                return Some(result);
+            }
+            if progress.is_same_everywhere() && progress.has_next() {
+                return None;
+            }
+        }
+        // Another scenario could have killed it.
+        Some(match self.cancel.is_cancelled() {
+            true => MutantResult::LeftOut,
+            false => progress.result(),
+        })
+    }
+
+    /// Runs mutants in one scenario that each of them left the same before. If the machine is the same with all of them
+    /// at once, it is with each; otherwise each half runs by itself.
+    pub(super) async fn run_together<'m>(
+        &self,
+        index: usize,
+        mut group: Vec<MutantProgress<'m>>,
+    ) -> Vec<(MutantProgress<'m>, Option<MutantResult>)> {
+        if group.len() > 1 && !self.is_over() && self.is_same_with_all(index, &group).await {
+            let scenario = &self.base[index].plan.id;
+            let ended = group.into_iter().map(|mut progress| {
+                progress.take(index);
+                let decided = progress.note(index, scenario, MutantRun::Same);
+                let ended = decided.or_else(|| (!progress.has_next()).then(|| progress.result()));
+                (progress, ended)
+            });
+            return ended.collect();
+        }
+        if group.len() > 1 {
+            let second = group.split_off(group.len() / 2);
+            let mut ended = Box::pin(self.run_together(index, group)).await;
+            ended.extend(Box::pin(self.run_together(index, second)).await);
+            return ended;
+        }
+        let mut ended = Vec::new();
+        for mut progress in group {
+            progress.put_first(index);
+            let result = self.run_next(&mut progress).await;
+            ended.push((progress, result));
+        }
+        ended
+    }
+
+    /// Whether the machine is that of the script as it is, with all changes of a group at once.
+    async fn is_same_with_all(&self, index: usize, group: &[MutantProgress<'_>]) -> bool {
+        let mutants: Vec<&MutantCase> = group.iter().map(|progress| progress.mutant).collect();
+        let texts: Vec<&str> = mutants.iter().map(|mutant| mutant.text.as_str()).collect();
+        let (Some(text), Some(first)) = (merged(self.original, &texts), mutants.first()) else {
+            return false;
+        };
+        let all = MutantCase {
+            id: format!("{}-and-{}", first.id, mutants.len() - 1),
+            text,
+            reached_by: Vec::new(),
+        };
+        matches!(self.run_probe(index, &all).await, Ok((_, found)) if found.is_empty())
+    }
+
+    /// Whether no further scenario starts.
+    pub(super) fn is_over(&self) -> bool {
+        self.cancel.is_cancelled() || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// The outcome of a mutant whose result is known.
+    pub(super) async fn outcome(&self, progress: &MutantProgress<'_>, result: MutantResult) -> MutantOutcome {
         let mut killer = None;
         if self.settings.searches_killers && matches!(result, MutantResult::Survived { .. }) {
-            for survival in &survivals {
-                killer = self.killer(mutant, survival).await;
+            for survival in &progress.survivals {
+                killer = self.killer(progress.mutant, survival).await;
                 if killer.is_some() {
                     break;
                 }
@@ -126,52 +210,6 @@ impl<'a> MutantRuns<'a> {
         })
     }
 
-    async fn result(&self, mutant: &MutantCase, survivals: &mut Vec<Survival>) -> MutantResult {
-        if mutant.reached_by.is_empty() {
-            return MutantResult::Uncovered;
-        }
-        let (mut same, mut passed, mut differs, mut problem) =
-            (Vec::new(), Vec::new(), BTreeSet::new(), None);
-        for index in self.order(&mutant.reached_by) {
-            let scenario = self.base[index].plan.id.clone();
-            if self.cancel.is_cancelled() {
-                return MutantResult::LeftOut;
-            }
-            match self.run(index, mutant).await {
-                MutantRun::Same => same.push(scenario),
-                MutantRun::Passed(state, differences) => {
-                    differs.extend(differences.iter().map(|difference| difference.part.clone()));
-                    passed.push(scenario);
-                    survivals.push(Survival {
-                        index,
-                        state,
-                        differences,
-                    });
-                }
-                MutantRun::Killed(how) => {
-                    *self.kills.lock().entry(index).or_default() += 1;
-                    return MutantResult::Killed { scenario, how };
-                }
-                MutantRun::TimedOut => return MutantResult::TimedOut { scenario },
-                MutantRun::NotRun(why) => problem = Some(format!("{scenario}: {why}")),
-            }
-        }
-        // Another scenario could have killed it.
-        if self.cancel.is_cancelled() {
-            return MutantResult::LeftOut;
-        }
-        match (passed.is_empty(), same.is_empty(), problem) {
-            (false, ..) => MutantResult::Survived {
-                scenarios: passed,
-                differs: differs.into_iter().collect(),
-            },
-            (true, false, _) => MutantResult::Equivalent { scenarios: same },
-            (true, true, why) => MutantResult::NotRun {
-                why: why.unwrap_or_else(|| "no scenario ran".to_owned()),
-            },
-        }
-    }
-
     /// The scenarios of a mutant: the one that killed most, then the others in their order.
     fn order(&self, reached_by: &[usize]) -> Vec<usize> {
         let kills = self.kills.lock();
@@ -187,35 +225,51 @@ impl<'a> MutantRuns<'a> {
         order
     }
 
-    async fn run(&self, index: usize, mutant: &MutantCase) -> MutantRun {
+    /// A probe of a scenario with a mutant, and what differs on its machine.
+    async fn run_probe(
+        &self,
+        index: usize,
+        mutant: &MutantCase,
+    ) -> Result<(Probed, Vec<MachineDifference>), String> {
         let base = &self.base[index];
         let plan = self.plan(&base.plan, mutant);
-        let mut probe = plan.probe();
+        let mut probe = plan.probe_with_checks();
         probe.limits.join_seconds = self.limit(&plan, base.seconds);
-        let probed = match self.runner.probe(&probe, self.cancel).await {
-            ProbeEnd::Machine(probed) => *probed,
-            ProbeEnd::NotRun(why) => return MutantRun::NotRun(why),
-            ProbeEnd::Cancelled => return MutantRun::NotRun("cancelled".to_owned()),
+        match self.runner.probe(&probe, self.cancel).await {
+            ProbeEnd::Machine(probed) => {
+                let found = self.differs(base, &probed.state, BOOTS_BEFORE_JOIN).await;
+                Ok((*probed, found))
+            }
+            ProbeEnd::NotRun(why) => Err(why),
+            ProbeEnd::Cancelled => Err("cancelled".to_owned()),
+        }
+    }
+
+    async fn run(&self, index: usize, mutant: &MutantCase) -> MutantRun {
+        let base = &self.base[index];
+        let probed = match self.run_probe(index, mutant).await {
+            Ok((_, found)) if found.is_empty() => return MutantRun::Same,
+            Ok((probed, _)) => probed,
+            Err(why) => return MutantRun::NotRun(why),
         };
-        if self
-            .differs(base, &probed.state, BOOTS_BEFORE_JOIN)
-            .await
-            .is_empty()
-        {
-            return MutantRun::Same;
+        let stopped = without_kubelet(&base.plan, &probed);
+        let is_decided = !matches!(stopped, Some(MutantRun::TimedOut | MutantRun::NotRun(_)));
+        if is_decided && let Some(check) = broken_check(base, &probed.checks).await {
+            return stopped.unwrap_or_else(|| MutantRun::Killed(words_of(&check)));
         }
-        if let Some(why) = base.fails.get_or_init(|| self.fails(base)).await {
-            return MutantRun::NotRun(format!("does not pass with the script as it is: {why}"));
-        }
-        if let Some(run) = without_kubelet(&base.plan, &probed) {
-            return run;
-        }
-        if base.compares_machine.load(Ordering::Relaxed) {
+        if is_decided && self.is_equal_to_snapshot(base) {
             let found = self.differs(base, &probed.state, BOOTS_OF_SURVIVOR).await;
             if let Some(one) = machine_snapshot::first_in_snapshot(&base.plan, &found) {
                 return MutantRun::Killed(format!("golden.machine: {}", one.part));
             }
         }
+        if let Some(why) = base.fails.get_or_init(|| self.fails(base)).await {
+            return MutantRun::NotRun(format!("does not pass with the script as it is: {why}"));
+        }
+        if let Some(run) = stopped {
+            return run;
+        }
+        let plan = self.plan(&base.plan, mutant);
         let joined = self.joined(index, plan, &probed.state).await;
         match joined {
             JoinEnd::Passed => {
@@ -257,7 +311,8 @@ impl<'a> MutantRuns<'a> {
             if known.len() <= boot {
                 known.push(self.again(base).await);
             }
-            let settled = differences(&base.state, state, known[boot].as_ref());
+            let further = known[boot].as_ref().map(|boot| &boot.state);
+            let settled = differences(&base.state, state, further);
             found.retain(|one| settled.iter().any(|other| other.part == one.part));
         }
         found
@@ -273,9 +328,21 @@ impl<'a> MutantRuns<'a> {
         with_own_instance(&plan, &id, &mut self.taken.lock())
     }
 
-    async fn again(&self, base: &BaseScenario) -> Option<MachineState> {
-        match self.runner.probe(&base.plan.probe(), self.cancel).await {
-            ProbeEnd::Machine(probed) => Some(probed.state),
+    /// Whether the machine of the script as it is equals the snapshot of the scenario, which a run compares then.
+    fn is_equal_to_snapshot(&self, base: &BaseScenario) -> bool {
+        machine_snapshot::is_equal(&base.plan, &base.kubelet, &base.state)
+    }
+
+    async fn again(&self, base: &BaseScenario) -> Option<FurtherBoot> {
+        match self
+            .runner
+            .probe(&base.plan.probe_with_checks(), self.cancel)
+            .await
+        {
+            ProbeEnd::Machine(probed) => Some(FurtherBoot {
+                state: probed.state,
+                checks: probed.checks,
+            }),
             ProbeEnd::NotRun(_) | ProbeEnd::Cancelled => None,
         }
     }
@@ -284,11 +351,6 @@ impl<'a> MutantRuns<'a> {
         let started = Instant::now();
         let verdict = self.runner.run(&base.plan, self.cancel).await;
         *base.joined_seconds.lock() = started.elapsed().as_secs_f64();
-        let is_compared = verdict
-            .checks
-            .iter()
-            .any(|check| check.key == MACHINE_SNAPSHOT && check.held);
-        base.compares_machine.store(is_compared, Ordering::Relaxed);
         match verdict.outcome {
             Outcome::Passed => None,
             _ => Some(cause_of(&verdict).unwrap_or_else(|| "no cause is known".to_owned())),
@@ -313,5 +375,56 @@ impl<'a> MutantRuns<'a> {
             self.joined.lock().push((index, state.clone(), end.clone()));
         }
         end
+    }
+}
+
+/// A check that held with the script as it is, in each of its boots, and does not with a mutant.
+async fn broken_check(base: &BaseScenario, checks: &[Check]) -> Option<Check> {
+    let boots = base.boots.lock().await;
+    let boots: Vec<&[Check]> = boots
+        .iter()
+        .flatten()
+        .map(|boot| boot.checks.as_slice())
+        .collect();
+    broken(&base.checks, &boots, checks).cloned()
+}
+
+fn broken<'a>(base: &[Check], boots: &[&[Check]], checks: &'a [Check]) -> Option<&'a Check> {
+    let held = |known: &[Check], key: &str| known.iter().any(|check| check.key == key && check.held);
+    checks
+        .iter()
+        .filter(|check| !check.held)
+        .find(|check| held(base, &check.key) && boots.iter().all(|boot| held(boot, &check.key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_broken_that_held_in_each_boot_of_the_script_as_it_is() {
+        let checks = |held: [bool; 3]| {
+            let keys = ["phase", "aws.eks", "kubelet.argv.--v=2"];
+            let check = |(key, held): (&str, bool)| Check {
+                key: key.to_owned(),
+                held,
+                expected: String::new(),
+                seen: String::new(),
+            };
+            keys.into_iter().zip(held).map(check).collect::<Vec<_>>()
+        };
+        // The phase needs a join, and the number of calls differs from boot to boot.
+        let (base, again) = (checks([false, true, true]), checks([false, false, true]));
+        let key = |boots: &[&[Check]], held| {
+            let checks = checks(held);
+            broken(&base, boots, &checks).map(|check| check.key.clone())
+        };
+        assert_eq!(key(&[], [false, false, true]).as_deref(), Some("aws.eks"));
+        assert_eq!(key(&[&again], [false, false, true]), None);
+        assert_eq!(
+            key(&[&again], [false, false, false]).as_deref(),
+            Some("kubelet.argv.--v=2")
+        );
+        assert_eq!(key(&[&again], [false, true, true]), None);
     }
 }

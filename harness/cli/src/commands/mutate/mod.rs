@@ -17,7 +17,8 @@ use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_engine::report::mutation as report;
 use nodejoin_engine::{
-    BaseScenario, Events, MutantCase, MutantOutcome, MutationSettings, TraceLog, base_scenarios, mutate,
+    BaseScenario, Events, MutantCase, MutantOutcome, MutatedScript, MutationSettings, TraceLog,
+    base_scenarios, mutate,
 };
 use nodejoin_script::{Mutant, ParsedScript, coverage, mutants};
 use parking_lot::Mutex;
@@ -126,7 +127,11 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
     };
     let replace =
         |plan: &Plan, text: &str| target.replaced(plan, text, paths.get(&plan.id).map(String::as_str));
-    let results = mutate(&runner, &base, &cases, &replace, &how, &tell, &cancel).await;
+    let script = MutatedScript {
+        original: &target.text,
+        replace: &replace,
+    };
+    let results = mutate(&runner, &base, &cases, &script, &how, &tell, &cancel).await;
     for left in runner.tear_down().await {
         note!("left behind: {left}; `nodejoin sweep` removes it");
     }

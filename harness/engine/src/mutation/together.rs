@@ -1,0 +1,144 @@
+//! Several mutants in one script: most mutants that one scenario leaves the same are the same in others, too, so one
+//! probe can tell that of all of them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::progress::MutantProgress;
+
+/// The script with the changes of all mutants; `None` if two of them change the same lines.
+pub(super) fn merged(original: &str, mutants: &[&str]) -> Option<String> {
+    let mut edits: Vec<(Range<usize>, &str)> = mutants.iter().map(|text| edit(original, text)).collect();
+    edits.sort_by_key(|(lines, _)| lines.start);
+    let overlaps = edits
+        .windows(2)
+        .any(|pair| pair[1].0.start < pair[0].0.end || pair[1].0.start == pair[0].0.start);
+    if overlaps {
+        return None;
+    }
+    let (mut text, mut at) = (String::new(), 0);
+    for (lines, after) in edits {
+        text.push_str(&original[at..lines.start]);
+        text.push_str(after);
+        at = lines.end;
+    }
+    text.push_str(&original[at..]);
+    Some(text)
+}
+
+/// The whole lines of a script that a mutant changes, as bytes, and what it has there.
+fn edit<'t>(original: &str, mutant: &'t str) -> (Range<usize>, &'t str) {
+    let starts = |text: &str| -> Vec<usize> {
+        let ends = text.match_indices('\n').map(|(at, _)| at + 1);
+        std::iter::once(0)
+            .chain(ends.filter(|at| *at < text.len()))
+            .collect()
+    };
+    let (old, new) = (starts(original), starts(mutant));
+    let line = |text: &'_ str, starts: &[usize], at: usize| -> String {
+        let end = starts.get(at + 1).copied().unwrap_or(text.len());
+        text[starts[at]..end].to_owned()
+    };
+    let count = old.len().min(new.len());
+    let is_same = |at: &usize| line(original, &old, *at) == line(mutant, &new, *at);
+    let first = (0..count).take_while(is_same).count();
+    let is_same_at_end =
+        |at: &usize| line(original, &old, old.len() - 1 - at) == line(mutant, &new, new.len() - 1 - at);
+    let last = (0..count - first).take_while(is_same_at_end).count();
+    let start = |starts: &[usize], text: &str, at: usize| starts.get(at).copied().unwrap_or(text.len());
+    let lines = start(&old, original, first)..start(&old, original, old.len() - last);
+    let after = start(&new, mutant, first)..start(&new, mutant, new.len() - last);
+    (lines, &mutant[after])
+}
+
+/// Divides mutants into groups that run one scenario together: each mutant is in one group, the scenario is one that
+/// none of its mutants has run, and at most `size` are in a group.
+pub(super) fn groups<'m>(
+    original: &str,
+    pending: Vec<MutantProgress<'m>>,
+    size: usize,
+) -> Vec<(usize, Vec<MutantProgress<'m>>)> {
+    let mut pending = pending;
+    let mut found = Vec::new();
+    while !pending.is_empty() {
+        let mut wanted: BTreeMap<usize, usize> = BTreeMap::new();
+        for index in pending.iter().flat_map(MutantProgress::left) {
+            *wanted.entry(index).or_default() += 1;
+        }
+        let most = wanted
+            .into_iter()
+            .max_by_key(|(index, count)| (*count, std::cmp::Reverse(*index)));
+        let Some((index, _)) = most else { break };
+        let (mut group, mut others): (Vec<MutantProgress<'m>>, Vec<_>) = (Vec::new(), Vec::new());
+        for progress in pending {
+            let joins = progress.left().any(|left| left == index) && group.len() < size && {
+                let texts = group.iter().chain([&progress]);
+                let texts: Vec<&str> = texts.map(|one| one.mutant.text.as_str()).collect();
+                merged(original, &texts).is_some()
+            };
+            match joins {
+                true => group.push(progress),
+                false => others.push(progress),
+            }
+        }
+        found.push((index, group));
+        pending = others;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::MutantCase;
+    use super::*;
+
+    const SCRIPT: &str = "a=1\nb=2\nif c; then\n  d\nfi\nlast";
+
+    #[test]
+    fn changes_of_different_lines_are_in_one_script() {
+        let dropped = "b=2\nif c; then\n  d\nfi\nlast";
+        let negated = "a=1\nb=2\nif ! c; then\n  d\nfi\nlast";
+        let more = "a=1\nb=2\nif c; then\n  d\nfi\nlast\nmore";
+        let in_the_block = "a=1\nb=2\nif c; then\n  true\nfi\nlast";
+        assert_eq!(
+            merged(SCRIPT, &[negated, dropped, more]).unwrap(),
+            "b=2\nif ! c; then\n  d\nfi\nlast\nmore"
+        );
+        assert_eq!(
+            merged(SCRIPT, &[in_the_block, negated]).unwrap(),
+            "a=1\nb=2\nif ! c; then\n  true\nfi\nlast"
+        );
+        assert_eq!(merged(SCRIPT, &[negated]).unwrap(), negated);
+        let other = "a=1\nb=2\nif true; then\n  d\nfi\nlast";
+        assert_eq!(merged(SCRIPT, &[negated, other]), None);
+    }
+
+    #[test]
+    fn each_mutant_is_in_one_group_with_a_scenario_that_it_has_not_run() {
+        let case = |text: &str| MutantCase {
+            id: text.to_owned(),
+            text: text.to_owned(),
+            reached_by: Vec::new(),
+        };
+        let cases = [
+            case("a=9\nb=2\nif c; then\n  d\nfi\nlast"),
+            case("a=1\nb=9\nif c; then\n  d\nfi\nlast"),
+            case("a=8\nb=2\nif c; then\n  d\nfi\nlast"),
+            case("a=1\nb=2\nif c; then\n  d\nfi\nlost"),
+        ];
+        let left = [vec![5, 6], vec![6], vec![5, 6], vec![5]];
+        let pending = cases.iter().zip(left);
+        let pending = pending
+            .map(|(case, left)| MutantProgress::new(case, left))
+            .collect();
+        let found = groups(SCRIPT, pending, 3);
+        let names: Vec<(usize, Vec<usize>)> = found
+            .iter()
+            .map(|(index, group)| {
+                let at = |one: &MutantProgress<'_>| cases.iter().position(|case| case.id == one.mutant.id);
+                (*index, group.iter().filter_map(at).collect())
+            })
+            .collect();
+        assert_eq!(names, [(5, vec![0, 3]), (6, vec![1, 2])]);
+    }
+}
