@@ -432,9 +432,15 @@ pub(crate) fn cause_of(verdict: &Verdict) -> Option<String> {
     }
 }
 
-/// What a check compared.
+/// What a check compared, in one line: what was seen can be a whole file.
 pub(crate) fn words_of(check: &Check) -> String {
-    format!("{}: expected {}, seen {}", check.key, check.expected, check.seen)
+    let lines = check.seen.lines().count();
+    let first = check.seen.lines().next().unwrap_or_default();
+    let more = match lines {
+        0 | 1 => String::new(),
+        lines => format!(" (the first of {lines} lines)"),
+    };
+    format!("{}: expected {}, seen {first}{more}", check.key, check.expected)
 }
 
 #[cfg(test)]
@@ -443,6 +449,23 @@ mod tests {
     use nodejoin_core::testing::plan;
 
     use super::*;
+
+    #[test]
+    fn a_check_of_a_file_is_one_line() {
+        let words = |seen: &str| {
+            words_of(&Check {
+                key: "files./etc/x.contains".to_owned(),
+                held: false,
+                expected: "a".to_owned(),
+                seen: seen.to_owned(),
+            })
+        };
+        assert_eq!(words("b"), "files./etc/x.contains: expected a, seen b");
+        assert_eq!(
+            words("{\n  b\n}\n"),
+            "files./etc/x.contains: expected a, seen { (the first of 3 lines)"
+        );
+    }
 
     #[test]
     fn a_version_joins_without_snapshots() {
