@@ -46,5 +46,21 @@ pub(crate) fn page(repository: &Path, copy: &Copy) -> Result<String, String> {
     let text = read(repository, copy.from)?;
     let rewrite =
         |text: String, (from, to): &(&str, &str)| text.replace(&format!("]({from}"), &format!("]({to}"));
-    Ok(copy.links.iter().fold(text, rewrite))
+    shown(repository, copy.links.iter().fold(text, rewrite))
+}
+
+/// The page with each file that a line `<!-- shows FILE -->` names, of which a reader of the book has no checkout.
+fn shown(repository: &Path, text: String) -> Result<String, String> {
+    let file_of = |line: &str| {
+        let file = line.strip_prefix("<!-- shows ")?.strip_suffix(" -->")?;
+        Some(file.to_owned())
+    };
+    let mut page = String::new();
+    for line in text.split_inclusive('\n') {
+        match file_of(line.trim_end()) {
+            Some(file) => page.push_str(&format!("```yaml\n{}```\n", read(repository, &file)?)),
+            None => page.push_str(line),
+        }
+    }
+    Ok(page)
 }
