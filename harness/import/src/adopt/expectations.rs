@@ -1,6 +1,10 @@
 //! What the node must have, derived from flags and traits. What cannot be read is left out: a wrong expectation is
 //! worse than none.
 
+use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
+use nodejoin_core::vocabulary::ec2_type::ec2_type;
+
+use super::max_pods::{self, Interfaces, NoPods};
 use super::stated::Stated;
 use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::yaml_text::YamlText;
@@ -24,7 +28,8 @@ pub(crate) fn expectations(
         !traits.taints.contains(taint) && (are_passed || !traits.later_taints.contains(taint))
     };
     taints.extend(flags.taints.iter().filter(is_new).cloned());
-    let pods = flags.max_pods.or(traits.max_pods);
+    let by_expression = pods_by_expression(machine, stated, report);
+    let pods = flags.max_pods.or(by_expression).or(traits.max_pods);
     for (key, value) in &labels {
         line(report, AdoptionKind::Expected, format!("label {key}={value}"));
     }
@@ -96,6 +101,71 @@ pub(crate) fn expectations(
         ("node", Some(node)),
         ("kubelet", Some(kubelet)),
     ])
+}
+
+/// The pods that nodeadm computes from the expression in a NodeConfig.
+fn pods_by_expression(machine: &Machine, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<u32> {
+    let expression = stated.configs.max_pods_expression.as_deref()?;
+    let instance_type = machine.traits.instance_type.as_deref();
+    let instance_type = instance_type.unwrap_or(DEFAULT_INSTANCE_TYPE);
+    let what = format!("`maxPodsExpression: {expression}`");
+    if let Some(pods) = stated.flags.max_pods {
+        let text = format!(
+            "{what} has no effect on the capacity: the kubelet's own setting of {pods} pods takes precedence; nodeadm only \
+             reserves memory by it"
+        );
+        line(report, AdoptionKind::Note, text);
+        return None;
+    }
+    let not_checked = |why: String| format!("the capacity for pods by {what}: {why}");
+    let Some(of) = interfaces(instance_type) else {
+        let why = format!("nodejoin does not know the network interfaces of {instance_type}");
+        line(report, AdoptionKind::NotChecked, not_checked(why));
+        return None;
+    };
+    match max_pods::evaluated(expression, of) {
+        Ok(pods) => {
+            let text = format!("{pods} pods on {instance_type} by {what}");
+            line(report, AdoptionKind::Chosen, text);
+            Some(pods)
+        }
+        Err(NoPods::Rejected(error)) => {
+            let text = format!(
+                "nodeadm cannot evaluate {what} and takes the standard number of {instance_type}: {error}{}",
+                advice(&error)
+            );
+            line(report, AdoptionKind::Note, text);
+            of.standard().try_into().ok()
+        }
+        Err(NoPods::NotEvaluated(part)) => {
+            let why = format!(
+                "nodejoin's stand-in of nodeadm does not evaluate {part} and ends; a nodeadm of your own, such as in `--image`, \
+                 evaluates it"
+            );
+            line(report, AdoptionKind::NotChecked, not_checked(why));
+            None
+        }
+    }
+}
+
+fn interfaces(instance_type: &str) -> Option<Interfaces> {
+    let known = ec2_type(instance_type)?;
+    Some(Interfaces {
+        interfaces: *known.cards.get(known.default_card)?,
+        addresses: known.ipv4_addresses,
+    })
+}
+
+/// What to write instead of frequent mistakes.
+fn advice(error: &str) -> &'static str {
+    if error.contains("(int, double)") || error.contains("(double, int)") {
+        return "; CEL does not mix integers and fractions: write `max_pods * 8 / 10`, or `int(double(max_pods) * 0.8)`";
+    }
+    let unknown = ["min", "max", "math"].map(|name| format!("undeclared reference to '{name}'"));
+    match unknown.iter().any(|unknown| error == unknown) {
+        true => "; nodeadm has no such function: write `max_pods < 30 ? max_pods : 30`",
+        false => "",
+    }
 }
 
 /// The taint as expectations write it: without `=` if it has no value.

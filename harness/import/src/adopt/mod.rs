@@ -17,6 +17,8 @@
 //! | `kubelet_flags` | labels, taints and pod capacity in flags |
 //! | `bootstrap_call` | calls of the bootstrap script and of kubeadm |
 //! | `node_config` | NodeConfigs |
+//! | `max_pods` | the expression for the number of pods in a NodeConfig |
+//! | `max_pods_tokens` | its words and signs |
 //! | `stated` | all of that for all parts of user data |
 //! | `ami` | chooses the AMI |
 //! | `versions` | the Kubernetes version that file and user data are for |
@@ -44,6 +46,8 @@ mod expectations;
 mod kubelet_fields;
 mod kubelet_flags;
 mod lost_lines;
+mod max_pods;
+mod max_pods_tokens;
 mod node_config;
 mod outpost;
 mod placeholders;

@@ -22,6 +22,8 @@ pub(crate) struct NodeConfigs {
     /// Whether the node's name is the instance id, and not the private DNS name.
     pub(crate) is_named_by_instance_id: bool,
     pub(crate) is_any: bool,
+    /// From what nodeadm computes the number of pods.
+    pub(crate) max_pods_expression: Option<String>,
     /// Fields that nodeadm does not know and ignores, each with what to do.
     pub(crate) ignored: Vec<String>,
 }
@@ -113,13 +115,11 @@ impl NodeConfigs {
         switch(&mut self.is_on_outpost, cluster("enableOutpost"));
         let gate = document.text_at(&["spec", "featureGates", "InstanceIdNodeName"]);
         switch(&mut self.is_named_by_instance_id, gate);
-        if let Some(expression) = document.text_at(&["spec", "kubelet", "maxPodsExpression"]) {
-            let text = format!(
-                "the capacity for pods by `maxPodsExpression: {expression}`: nodejoin's stand-in of nodeadm ends at this field, and a \
-                 nodeadm of your own, such as in `--image`, evaluates it"
-            );
-            self.flags.unclear.push(text);
-        }
+        let expression = document.text_at(&["spec", "kubelet", "maxPodsExpression"]);
+        set(
+            &mut self.max_pods_expression,
+            expression.filter(|text| !text.is_empty()),
+        );
         self.kubelet_config(document);
         for flag in document.items_at(&["spec", "kubelet", "flags"]) {
             self.flags.add(flag.text().unwrap_or_default());

@@ -129,7 +129,21 @@ fn gpu_info(info: Xml, gpus: &Gpus) -> Xml {
 mod tests {
     use super::*;
 
-    /// Limit of pods of each type in the list of the node image. AWS describes the others of the list no more.
+    /// Types of lists that AWS describes no more.
+    const DESCRIBED_NO_MORE: [&str; 10] = [
+        "bmn-sf1.metal",
+        "c5a.metal",
+        "c5ad.metal",
+        "cr1.8xlarge",
+        "hs1.8xlarge",
+        "u-12tb1.metal",
+        "u-18tb1.metal",
+        "u-24tb1.metal",
+        "u-6tb1.metal",
+        "u-9tb1.metal",
+    ];
+
+    /// Limit of pods of each type in the list of the node image.
     #[test]
     fn figures_give_the_pods_of_eni_max_pods() {
         const LIST: &str = include_str!(concat!(
@@ -149,19 +163,27 @@ mod tests {
                 None => missing.push(name),
             }
         }
-        let described_no_more = [
-            "bmn-sf1.metal",
-            "c5a.metal",
-            "c5ad.metal",
-            "cr1.8xlarge",
-            "hs1.8xlarge",
-            "u-12tb1.metal",
-            "u-18tb1.metal",
-            "u-24tb1.metal",
-            "u-6tb1.metal",
-            "u-9tb1.metal",
-        ];
-        assert_eq!(missing, described_no_more);
+        assert_eq!(missing, DESCRIBED_NO_MORE);
+    }
+
+    /// nodeadm asks EC2 about other types only.
+    #[test]
+    fn figures_are_those_of_nodeadm() {
+        const LIST: &str = include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../fixtures/images/nodes/al2023/rootfs/usr/lib/nodeadm/instance-info.txt"
+        ));
+        let mut missing = Vec::new();
+        for row in LIST.lines().filter(|line| !line.starts_with('#')) {
+            let name = row.split(' ').next().unwrap();
+            let Some(known) = EC2_TYPES.iter().find(|found| found.name == name) else {
+                missing.push(name);
+                continue;
+            };
+            let interfaces = known.cards[known.default_card];
+            assert_eq!(row, format!("{name} {interfaces} {}", known.ipv4_addresses));
+        }
+        assert_eq!(missing, DESCRIBED_NO_MORE);
     }
 
     #[test]

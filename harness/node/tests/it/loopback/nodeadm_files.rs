@@ -72,6 +72,34 @@ for spec in (
         print(str(error).removeprefix("json: cannot unmarshal "))
 "#;
 
+/// Prints a line for each expression of the table that has other pods than there.
+const MAX_PODS: &str = r#"
+import sys
+import types
+sys.modules["yaml"] = types.ModuleType("yaml")
+import max_pods
+from node_config import Unsupported
+
+def found(expression, interfaces, addresses):
+    names = {"default_enis": interfaces, "ips_per_eni": addresses, "max_pods": interfaces * (addresses - 1) + 2}
+    try:
+        return str(max_pods.evaluated(expression, names))
+    except max_pods.Rejected as error:
+        return f"rejected: {error}"
+    except Unsupported as error:
+        return "not evaluated: " + str(error).partition(".maxPodsExpression with ")[2]
+
+with open(sys.argv[1], encoding="utf-8") as table:
+    cases = [line.rstrip("\n").split("\t") for line in table if not line.startswith('#')]
+for interfaces, addresses, expression, expected in cases:
+    pods = found(expression, int(interfaces), int(addresses))
+    if pods != expected:
+        print(expression, expected, pods)
+assert max_pods.of("max_pods / 2", 3, 10) == 14
+assert max_pods.of("fake_variable", 3, 10) == max_pods.of(None, 3, 10) == 29
+print(len(cases), "cases")
+"#;
+
 fn python(program: &str, arguments: &[&str]) -> String {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/images/nodes/al2023/rootfs");
     let output = Command::new("python3")
@@ -90,6 +118,15 @@ fn python(program: &str, arguments: &[&str]) -> String {
 #[test]
 fn registries_and_feature_gates_are_those_of_nodeadm() {
     assert_eq!(python(PROGRAM, &[]), "as nodeadm\n");
+}
+
+#[test]
+fn expressions_for_max_pods_have_the_pods_of_nodeadm() {
+    let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/max-pods-expressions.tsv");
+    let count = std::fs::read_to_string(&table).unwrap();
+    let count = count.lines().filter(|line| !line.starts_with('#')).count();
+    let printed = python(MAX_PODS, &[table.to_str().unwrap()]);
+    assert_eq!(printed, format!("{count} cases\n"));
 }
 
 #[test]

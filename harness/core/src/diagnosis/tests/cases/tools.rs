@@ -141,7 +141,7 @@ fn of_nodeadm() -> Vec<Case> {
         failed("NodeConfig with a misspelt field", missing),
         failed(
             "NodeConfig with a field that the stand-in does not evaluate",
-            "nodejoin's stand-in of nodeadm does not evaluate spec.kubelet.maxPodsExpression",
+            "nodejoin's stand-in of nodeadm does not evaluate spec.kubelet.maxPodsExpression with `[`",
         ),
         failed("NodeConfig without a field", missing).user_data("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"),
         Case::new(

@@ -111,13 +111,44 @@ fn values_of_a_node_config_in_block_scalars_have_no_line_breaks() {
 }
 
 #[test]
-fn an_expression_for_max_pods_is_not_checked() {
-    let text = shown(&machine(&node_config(
-        "kubelet: { maxPodsExpression: max_pods / 2 }",
-        "",
-    )));
-    let expected = "not checked: the capacity for pods by `maxPodsExpression: max_pods / 2`: nodejoin's stand-in of nodeadm ends";
+fn an_expression_for_max_pods_is_evaluated_for_the_instance_type() {
+    let report = |expression: &str, more: &str| {
+        let kubelet = format!("kubelet: {{ maxPodsExpression: \"{expression}\"{more} }}");
+        let mut machine = machine(&node_config(&kubelet, ""));
+        machine.traits.instance_type = Some("t3.medium".to_owned());
+        shown(&machine)
+    };
+    assert_has(
+        &report("((default_enis - 1) * (ips_per_eni - 1)) + 2", ""),
+        &[
+            "chosen: 12 pods on t3.medium by `maxPodsExpression: ((default_enis - 1)",
+            "expected: capacity for 12 pods\n",
+            "\n    capacity:\n      pods: 12\n",
+        ],
+    );
+    assert_has(
+        &report("max_pods * 0.8", ""),
+        &[
+            "note: nodeadm cannot evaluate `maxPodsExpression: max_pods * 0.8` and takes the standard number of t3.medium: found no \
+             matching overload for '_*_' applied to '(int, double)'; CEL does not mix integers and fractions: write",
+            "expected: capacity for 17 pods\n",
+        ],
+    );
+    assert_has(
+        &report("min(max_pods, 30)", ""),
+        &["undeclared reference to 'min'; nodeadm has no such function: write"],
+    );
+    let text = report("[max_pods, 30].size()", "");
+    let expected = "not checked: the capacity for pods by `maxPodsExpression: [max_pods, 30].size()`: nodejoin's stand-in of nodeadm \
+                    does not evaluate `[`";
     assert!(text.contains(expected) && !text.contains("capacity:"), "{text}");
+    assert_has(
+        &report("max_pods / 2", ", config: { maxPods: 9 }"),
+        &[
+            "note: `maxPodsExpression: max_pods / 2` has no effect on the capacity: the kubelet's own setting of 9 pods",
+            "expected: capacity for 9 pods\n",
+        ],
+    );
 }
 
 #[test]
