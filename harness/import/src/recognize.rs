@@ -46,6 +46,12 @@ fn unwrapped(bytes: &[u8]) -> Result<(Vec<u8>, Vec<String>), ImportError> {
     let mut bytes = bytes.to_vec();
     let mut notes = Vec::new();
     let mut is_decoded = false;
+    if let Some(text) = printed_text(&bytes)? {
+        let note =
+            "the file is a text as `terraform output` prints it without `-raw`: what is inside is tried";
+        notes.push(note.to_owned());
+        bytes = text.into_bytes();
+    }
     for _ in 0..LAYERS {
         if let Some(decoded) = text::decoded(&bytes).filter(|decoded| is_known(decoded)) {
             // nodeadm decodes base64 itself.
@@ -70,6 +76,14 @@ fn unwrapped(bytes: &[u8]) -> Result<(Vec<u8>, Vec<String>), ImportError> {
         }
     }
     Ok((bytes, notes))
+}
+
+/// The text in the output of a command of Terraform.
+fn printed_text(bytes: &[u8]) -> Result<Option<String>, ImportError> {
+    match std::str::from_utf8(bytes) {
+        Ok(output) => terraform::printed_text(output),
+        Err(_) => Ok(None),
+    }
 }
 
 fn encoded_twice() -> ImportError {

@@ -8,11 +8,13 @@
 //! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
 //! | `manifests.rs` | manifests of Karpenter in resources |
 //! | `cluster.rs` | the cluster, and who may join |
+//! | `output.rs` | texts of `terraform output` and `terraform console` |
 
 mod cluster;
 mod groups;
 mod machines;
 mod manifests;
+mod output;
 mod resource;
 mod user_data;
 
@@ -22,6 +24,7 @@ use crate::karpenter;
 use crate::machine::{FileFormat, Imported};
 use crate::reading::Reading;
 use crate::tree::Tree;
+pub(crate) use output::printed_text;
 use resource::TerraformFile;
 
 /// The format of a document, if it is one of Terraform.

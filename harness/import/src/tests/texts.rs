@@ -49,6 +49,24 @@ fn other_systems_are_recognized() {
 }
 
 #[test]
+fn the_output_of_terraform_is_unwrapped() {
+    for text in [
+        format!("<<EOT\n{SCRIPT}\nEOT\n"),
+        format!("user_data = <<EOT\n{SCRIPT}\nEOT\n"),
+        format!("\"{}\"\n", base64(SCRIPT)),
+    ] {
+        let imported = read(&text);
+        assert_eq!(imported.format, FileFormat::ShellScript, "{text}");
+        assert_eq!(user_data(&imported.machines[0]), SCRIPT);
+        assert!(
+            imported.notes[0].contains("as `terraform output` prints it without `-raw`"),
+            "{:?}",
+            imported.notes
+        );
+    }
+}
+
+#[test]
 fn encodings_are_removed_until_user_data_appears() {
     let once = read(&format!("{}\n", base64(SCRIPT)));
     assert_eq!(user_data(&once.machines[0]), SCRIPT);
