@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | `error` | why a machine cannot be tried |
 //! | `assigned` | names that a script sets |
+//! | `angle_names` | `<name>` where a value belongs |
 //! | `placeholders` | places in user data that are not filled in |
 //! | `shell` | reads the commands of a script without running it |
 //! | `kubelet_fields` | misspelt fields of the kubelet's configuration |
@@ -37,6 +38,7 @@
 mod access;
 mod added_keys;
 mod ami;
+mod angle_names;
 mod assigned;
 mod bootstrap_call;
 mod cloud_config_keys;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::angle_names::{AngleReader, LineOf};
 use super::assigned::Assigned;
 
 /// Names in `{{ }}` that nodejoin fills in itself.
@@ -14,11 +15,6 @@ const MARKERS: [&str; 6] = [
     "CHANGEME",
     "REPLACE_WITH",
     "FIXME",
-];
-/// Words in `<...>` that a person replaces. Others are syntax of a shell, of XML or of a mail address.
-const NAMES: [&str; 12] = [
-    "cluster", "endpoint", "region", "account", "role", "token", "cert", "your", "name", "bucket", "api",
-    "value",
 ];
 /// Words of lines whose values the bootstrap script needs.
 const CALLS: [&str; 3] = ["bootstrap.sh", "--b64-cluster-ca", "--apiserver-endpoint"];
@@ -127,6 +123,7 @@ enum Kind {
 fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placeholder> {
     let is_jinja = text.trim_start().starts_with("## template: jinja");
     let mut found = Vec::new();
+    let mut angles = AngleReader::default();
     let (mut is_node_config, mut is_call, mut is_continued) = (kind == Kind::Settings, false, false);
     for (number, line) in (1..).zip(text.lines()) {
         if line.starts_with("--") || line.trim() == "---" {
@@ -137,13 +134,19 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
             continue;
         }
         let mut texts = markers(line);
-        texts.extend(angles(line));
         if !is_jinja {
             texts.extend(braces(line));
         }
         // A call with its flags on further lines.
-        is_call = is_call_or_value(line) || is_whole_value(line) || (is_call && is_continued);
+        let is_further = is_call && is_continued;
+        is_call = is_call_or_value(line) || is_whole_value(line) || is_further;
         is_continued = line.trim_end().ends_with('\\');
+        let of = match (is_node_config, is_further) {
+            (true, _) => LineOf::Config,
+            (false, true) => LineOf::Call,
+            (false, false) => LineOf::Other,
+        };
+        texts.extend(angles.read(line, of));
         if is_call || is_node_config {
             let words = line.split(|c: char| !c.is_ascii_alphanumeric());
             texts.extend(words.filter(|word| is_crossed_out(word)).map(str::to_owned));
@@ -159,6 +162,7 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
         texts.extend(formats(line));
         found.extend(texts.into_iter().map(|text| Placeholder { line: number, text }));
     }
+    found.retain(|one| !angles.is_filled(&one.text));
     found
 }
 
@@ -175,27 +179,6 @@ fn markers(line: &str) -> Vec<String> {
 /// `xxxxxxxx`, of which no value consists.
 fn is_crossed_out(word: &str) -> bool {
     word.len() >= 8 && (word.bytes().all(|byte| byte == b'x') || word.bytes().all(|byte| byte == b'X'))
-}
-
-/// `<cluster-name>`, but neither `<powershell>` nor `a <file >other`.
-fn angles(line: &str) -> Vec<String> {
-    between(line, "<", ">")
-        .filter(|inside| {
-            let is_plain = inside
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-_ ".contains(&byte));
-            let lower = inside.to_lowercase();
-            let is_phrase = inside.contains(['-', '_'])
-                || inside.starts_with("your ")
-                || *inside == inside.to_uppercase();
-            is_plain
-                && !inside.starts_with(' ')
-                && !inside.ends_with(' ')
-                && is_phrase
-                && NAMES.iter().any(|name| lower.contains(name))
-        })
-        .map(|inside| format!("<{inside}>"))
-        .collect()
 }
 
 fn braces(line: &str) -> Vec<String> {
@@ -360,7 +343,7 @@ mod tests {
         ] {
             assert_eq!(texts(text), [expected], "{text}");
         }
-        assert_eq!(find("a\nb <cluster-name>\n")[0].line, 2);
+        assert_eq!(find("a\nb --name <cluster-name>\n")[0].line, 2);
         let template = "#!/bin/bash\nVERSION=${client_version}\nNAME=x; echo ${NAME} ${other}\n\
                         /etc/eks/bootstrap.sh ${cluster} --kubelet-extra-args '--node-labels=size=${size},pool=${pool}'\n\
                         size=${size}\nPROXY=${proxy-host}\nX=${dedicated ? \"a\" : \"\"}\n";
@@ -438,6 +421,7 @@ mod tests {
             "join {{ cluster.name }}\n",
             "## template: jinja\n#cloud-config\nx: {{ v1.region }}\n",
             "# replace <cluster-name> and ${var.x}\n",
+            "a=1 # as in <cluster-name>\necho \"usage: --name <cluster-name>\"\n",
             "<powershell>\ncat <<EOF >/x\nmail <a@b.c>\n",
             "sort <in >out-file\n",
             "printf '%s' x\n",
