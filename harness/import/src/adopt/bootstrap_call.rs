@@ -7,7 +7,7 @@ use nodejoin_core::vocabulary::nearest::nearest;
 
 use super::shell::{ShellCommand, ShellScript};
 
-const BOOTSTRAP: &str = "/etc/eks/bootstrap.sh";
+pub(super) const BOOTSTRAP: &str = "/etc/eks/bootstrap.sh";
 /// Programs and flags before the path of a script that run it.
 const RUNNERS: &[&str] = &[
     "sudo",

@@ -32,6 +32,7 @@
 //! | `cloud_config_keys` | keys of a cloud-config that have no effect |
 //! | `stand_ins` | names values of the cluster that no file states |
 //! | `lost_lines` | lines that nothing runs |
+//! | `lost_variables` | a variable that nothing reads |
 //! | `expectations` | what the node must have |
 //! | `trial` | the scenario and the report |
 
@@ -48,6 +49,7 @@ mod expectations;
 mod kubelet_fields;
 mod kubelet_flags;
 mod lost_lines;
+mod lost_variables;
 mod max_pods;
 mod max_pods_tokens;
 mod node_config;

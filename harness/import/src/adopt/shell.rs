@@ -14,6 +14,10 @@ pub(crate) struct ShellScript {
     pub(crate) commands: Vec<ShellCommand>,
     /// The bodies of here-documents.
     pub(crate) documents: Vec<String>,
+    /// The last values of variables.
+    pub(crate) variables: BTreeMap<String, String>,
+    /// Names of exported variables.
+    pub(crate) exported: Vec<String>,
 }
 
 /// A simple command.
@@ -35,14 +39,18 @@ pub(crate) fn read(text: &str) -> ShellScript {
         variables: BTreeMap::new(),
         exported: Vec::new(),
         script: ShellScript {
-            commands: Vec::new(),
             documents,
+            ..ShellScript::default()
         },
     };
     while let Some(words) = reader.words() {
         reader.command(words);
     }
-    reader.script
+    ShellScript {
+        variables: reader.variables,
+        exported: reader.exported,
+        ..reader.script
+    }
 }
 
 /// The script that a command runs with `bash -c SCRIPT`.

@@ -15,6 +15,7 @@ use super::cluster::{self, Surroundings};
 use super::error::AdoptError;
 use super::expectations;
 use super::lost_lines;
+use super::lost_variables::lost_variable;
 use super::placeholders::{self, Placeholder};
 use super::stand_ins;
 use super::stated::Stated;
@@ -118,7 +119,13 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     {
         AL2023_OF_EKS.clone_into(&mut choice.text);
     }
-    line(&mut report, AdoptionKind::Chosen, choice.text);
+    line(
+        &mut report,
+        AdoptionKind::Chosen,
+        std::mem::take(&mut choice.text),
+    );
+    let complete = user_data.as_deref().unwrap_or_default();
+    let lost_variable = lost_variable(complete, &stated, &choice, own_text.is_some());
     if choice.image.is_none() {
         note_parts_without_interpreter(user_data.as_deref().unwrap_or_default(), &mut report);
     }
@@ -148,6 +155,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         .iter()
         .chain(&stated.configs.ignored)
         .chain(&lost)
+        .chain(&lost_variable)
         .chain(&machine.notes);
     for text in texts {
         line(&mut report, AdoptionKind::Note, text);
