@@ -24,6 +24,12 @@ pub(super) fn name_stand_ins(
     if !has_stand_in && own.is_none() {
         return;
     }
+    // User data that a reader of the file rendered contains the stand-ins itself.
+    let is_rendered = |own: &&str| {
+        let mut endpoints = made.iter().filter_map(|made| made.endpoint.as_deref());
+        endpoints.any(|endpoint| own.contains(endpoint))
+    };
+    let own = own.filter(|own| !is_rendered(own));
     let is_made = |value: &str| {
         let values = made.iter().flat_map(|made| {
             [&made.name, &made.endpoint, &made.service_cidr]

@@ -14,7 +14,7 @@ use nodejoin_core::vocabulary::nearest::nearest;
 
 use self::keys::{KUBERNETES, SETTINGS};
 use crate::error::ImportError;
-use crate::machine::Traits;
+use crate::machine::{ClusterTraits, Traits};
 use crate::words::taint_of_text;
 
 pub(crate) use node_config::{Translated, translated};
@@ -137,6 +137,21 @@ fn invalid(text: &str, key: &str, problem: String) -> ImportError {
     }
 }
 
+/// The values of the cluster that a reader of manifests wrote into the settings, as the file states none. The endpoint
+/// tells them from those of a cluster with the same name.
+fn stand_in(kubernetes: &toml::Value, traits: &Traits) -> Vec<String> {
+    let endpoint = kubernetes.get("api-server").and_then(toml::Value::as_str);
+    let here = traits.region.as_deref().and_then(|region| region.parse().ok());
+    let made = [ClusterTraits::stand_in(), ClusterTraits::stand_in_at(here)];
+    let mut made = made
+        .into_iter()
+        .filter(|made| endpoint.is_some() && made.endpoint.as_deref() == endpoint);
+    made.next().map_or(Vec::new(), |made| {
+        let values = [made.name, made.endpoint, made.certificate_authority, made.dns_ip];
+        values.into_iter().flatten().collect()
+    })
+}
+
 /// Adds what the settings state about node and cluster.
 pub(crate) fn describe(table: &toml::Table, traits: &mut Traits) {
     let Some(kubernetes) = table
@@ -145,7 +160,11 @@ pub(crate) fn describe(table: &toml::Table, traits: &mut Traits) {
     else {
         return;
     };
-    let text = |key: &str| kubernetes.get(key)?.as_str().map(str::to_owned);
+    let stand_in = stand_in(kubernetes, traits);
+    let text = |key: &str| {
+        let value = kubernetes.get(key)?.as_str()?.to_owned();
+        Some(value).filter(|value| !stand_in.contains(value))
+    };
     let cluster = &mut traits.cluster;
     cluster.name = cluster.name.take().or_else(|| text("cluster-name"));
     cluster.endpoint = cluster.endpoint.take().or_else(|| text("api-server"));

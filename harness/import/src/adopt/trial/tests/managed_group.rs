@@ -149,3 +149,19 @@ fn values_of_a_cluster_that_no_file_states_are_not_adopted() {
     );
     assert!(!report.contains("adopted: endpoint"), "{report}");
 }
+
+#[test]
+fn values_that_a_reader_writes_into_the_user_data_are_stand_ins() {
+    let endpoint = ClusterTraits::stand_in().endpoint.unwrap();
+    let mut managed = machine(&message(&format!(
+        "echo {endpoint} nodejoin us-west-2 >/etc/endpoint"
+    )));
+    managed.managed = Some(ManagedNodeGroup::default());
+    assert_has(
+        &shown(&managed),
+        &[
+            &format!("chosen: endpoint {endpoint}, a stand-in: the file states none\n"),
+            "chosen: cluster name nodejoin, a stand-in: the file states none\n",
+        ],
+    );
+}

@@ -189,3 +189,36 @@ fn settings_of_bottlerocket_run_as_a_node_config() {
         &["has no api-server, cluster-certificate, cluster-name, and the machine names an AMI"],
     );
 }
+
+#[test]
+fn settings_that_a_generator_renders_name_its_stand_ins() {
+    let of = |name: &str, text: &str| {
+        let imported = crate::tests::read_with(name, text.as_bytes(), &[]).unwrap();
+        shown(&imported.machines[0])
+    };
+    let endpoint = |region: &str| {
+        format!(
+            "chosen: endpoint https://0123456789ABCDEF0123456789ABCDEF.gr7.{region}.eks.amazonaws.com, a stand-in: the file states none\n"
+        )
+    };
+    let node_class = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: { name: default }\nspec:\n  amiFamily: Bottlerocket\n  \
+                      amiSelectorTerms: [{ alias: bottlerocket@latest }]\n  role: nodes\n";
+    assert_has(
+        &of("karpenter.yaml", node_class),
+        &[
+            &endpoint("us-west-2"),
+            "chosen: cluster name nodejoin, a stand-in: the file states none\n",
+            "chosen: region us-west-2, a stand-in: the file states none\n",
+        ],
+    );
+    let config = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: { name: demo, region: eu-west-1, version: \"1.31\" }\n\
+                  nodeGroups:\n- { name: ng, amiFamily: Bottlerocket }\n";
+    assert_has(
+        &of("eksctl.yaml", config),
+        &[
+            &endpoint("eu-west-1"),
+            "adopted: cluster name demo\n",
+            "adopted: region eu-west-1\n",
+        ],
+    );
+}
