@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::ImportError;
-use crate::words::value_to_set;
+use crate::words::set_option;
 
 struct Renderer {
     kind: &'static str,
@@ -198,18 +198,7 @@ fn check_template(file: &str, text: &str, set: &BTreeMap<String, String>) -> Res
         .iter()
         .map(|(name, line)| format!("`{name}` (line {line})"))
         .collect();
-    let flags: Vec<String> = open
-        .keys()
-        .map(|name| {
-            match name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-            {
-                true if value_to_set(name) == "VALUE" => format!("--set {name}=VALUE"),
-                _ => format!("--set '{name}={}'", value_to_set(name)),
-            }
-        })
-        .collect();
+    let flags: Vec<String> = open.keys().map(|name| set_option(name)).collect();
     Err(invalid(
         Some(first),
         format!(

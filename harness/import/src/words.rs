@@ -21,6 +21,15 @@ pub(crate) fn value_to_set(name: &str) -> &'static str {
     }
 }
 
+/// The option of the command line that gives a name its value.
+pub(crate) fn set_option(name: &str) -> String {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    match (value_to_set(name), name.bytes().all(is_word)) {
+        ("VALUE", true) => format!("--set {name}=VALUE"),
+        (value, _) => format!("--set '{name}={value}'"),
+    }
+}
+
 /// The effect of a taint, as Kubernetes or the API of EKS writes it.
 pub(crate) fn effect(word: &str) -> Option<TaintEffect> {
     match word {

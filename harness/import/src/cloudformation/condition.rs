@@ -15,7 +15,13 @@ impl Template<'_> {
                 "correct the function; `cfn-lint` checks templates",
             ));
         };
-        self.evaluate(if self.condition(name)? { yes } else { no })
+        let known = self.missing.borrow().len();
+        let holds = self.condition(name)?;
+        if self.missing.borrow().len() > known {
+            // Without its value, either branch can be needed.
+            self.evaluate(if holds { no } else { yes })?;
+        }
+        self.evaluate(if holds { yes } else { no })
     }
 
     /// Whether the condition with this name holds.

@@ -10,7 +10,7 @@ impl Template<'_> {
     /// # Errors
     /// A function that needs a value which only CloudFormation knows.
     pub(super) fn evaluate(&self, tree: &Tree) -> Result<Tree, ImportError> {
-        self.nested(tree, || match &tree.value {
+        let result = self.nested(tree, || match &tree.value {
             TreeValue::Scalar { .. } => self.resolved(tree),
             TreeValue::List(items) => self.list(tree, items),
             TreeValue::Map(entries) => match &entries[..] {
@@ -22,7 +22,8 @@ impl Template<'_> {
                 }
                 _ => self.map(tree, entries),
             },
-        })
+        });
+        self.or_nothing(tree, result)
     }
 
     /// The value; what cannot be evaluated is null.
@@ -53,6 +54,7 @@ impl Template<'_> {
         let value = self.evaluate(tree)?;
         match value.text() {
             Some(text) => Ok(text.to_owned()),
+            None if self.is_collecting.get() => Ok(String::new()),
             None => Err(invalid(
                 tree,
                 "expected text".to_owned(),
@@ -166,11 +168,12 @@ impl Template<'_> {
         let name = self.text_of(argument)?;
         match self.set.get(&name) {
             Some(value) => Ok(text(argument, value)),
-            None => Err(invalid(
+            None => self.lacking(
                 argument,
+                ("export ", &name),
                 format!("another stack exports `{name}`"),
                 format!("give its value: `--set {name}=VALUE`; `aws cloudformation list-exports` shows it"),
-            )),
+            ),
         }
     }
 }

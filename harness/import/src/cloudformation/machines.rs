@@ -14,6 +14,9 @@ use crate::words::{authentication_mode, dns_ip, family_of_image, version_of_imag
 /// Adds the machines of a template; `prefix` begins their names.
 pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) {
     let groups = StackGroup::all(template);
+    for (_, resource) in template.resources() {
+        find_missing(template, resource);
+    }
     for (id, resource) in template.resources() {
         let name = format!("{prefix}{id}");
         match is_created(template, resource) {
@@ -23,6 +26,17 @@ pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) 
         }
     }
     reading.notes.append(&mut template.notes.borrow_mut());
+}
+
+/// Finds what the user data of a machine lacks, before the first value ends its evaluation.
+fn find_missing(template: &Template<'_>, resource: &Tree) {
+    let properties = resource.get("Properties").filter(|_| is_machine(resource));
+    let Some(properties) = properties else { return };
+    let data = properties.get("LaunchTemplateData").unwrap_or(properties);
+    let is_absent = matches!(is_created(template, resource), Ok(false));
+    if let Some(field) = data.get("UserData").filter(|_| !is_absent) {
+        template.find_missing(field);
+    }
 }
 
 /// Whether the condition of a machine's resource holds.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `template.rs` | a template with the values of its parameters |
 //! | `evaluate.rs` | evaluates functions |
+//! | `missing.rs` | values that the template does not state |
 //! | `substitute.rs` | `Fn::Sub`, and dynamic references |
 //! | `reference.rs` | what `Ref` and `Fn::GetAtt` return |
 //! | `condition.rs` | `Fn::If` and conditions |
@@ -17,6 +18,7 @@ mod evaluate;
 mod folder;
 mod groups;
 mod machines;
+mod missing;
 mod reference;
 mod stack;
 mod substitute;

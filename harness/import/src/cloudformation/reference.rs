@@ -65,11 +65,12 @@ impl Template<'_> {
     fn parameter(&self, argument: &Tree, name: &str, parameter: &Tree) -> Result<Tree, ImportError> {
         let default = parameter.get("Default").and_then(Tree::text);
         let Some(value) = self.set.get(name).map(String::as_str).or(default) else {
-            return Err(invalid(
+            return self.lacking(
                 argument,
+                ("parameter ", name),
                 format!("parameter `{name}` has no default"),
                 format!("give its value: `--set {name}=VALUE`"),
-            ));
+            );
         };
         let kind = parameter.text_at(&["Type"]).unwrap_or_default();
         if kind == "CommaDelimitedList" || kind.starts_with("List<") {
@@ -132,11 +133,12 @@ impl Template<'_> {
             .and_then(|tree| self.known_attribute(origin, resource, tree, attribute));
         match value {
             Some(value) => Ok(text(origin, value)),
-            None => Err(invalid(
+            None => self.lacking(
                 origin,
+                ("", &name),
                 format!("CloudFormation knows `{name}` when it has created the resource"),
                 format!("give its value: `--set {name}=VALUE`"),
-            )),
+            ),
         }
     }
 

@@ -48,10 +48,10 @@ impl Template<'_> {
             return self.text_of(value);
         }
         let value = match name.split_once('.') {
-            Some((resource, attribute)) => self.attribute_of(origin, resource, attribute)?,
-            None => self.reference(&text(origin, name))?,
+            Some((resource, attribute)) => self.attribute_of(origin, resource, attribute),
+            None => self.reference(&text(origin, name)),
         };
-        self.text_of(&value)
+        self.text_of(&self.or_nothing(origin, value)?)
     }
 
     /// Fills in dynamic references that the user gives values for.
@@ -74,11 +74,14 @@ impl Template<'_> {
             // A value may not contain a reference: CloudFormation resolves once.
             let value = self.set.get(&name).filter(|value| !value.contains(DYNAMIC));
             let Some(value) = value else {
-                return Err(invalid(
+                self.lacking(
                     tree,
+                    ("reference ", &name),
                     format!("CloudFormation reads `{name}` when it creates the stack"),
                     format!("give its value: `--set {name}=VALUE`"),
-                ));
+                )?;
+                result.replace_range(start..end, "");
+                continue;
             };
             result.replace_range(start..end, value);
         }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::missing::UnstatedValue;
 use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::ClusterTraits;
@@ -25,6 +26,10 @@ pub(super) struct Template<'a> {
     pub(super) literals: RefCell<BTreeSet<String>>,
     /// Whether notes are taken: only stand-ins in user data matter.
     pub(super) is_noting: Cell<bool>,
+    /// Values that the user data of all machines needs, by name.
+    pub(super) missing: RefCell<BTreeMap<String, UnstatedValue>>,
+    /// Whether the evaluation only searches for them.
+    pub(super) is_collecting: Cell<bool>,
     depth: Cell<usize>,
     steps: Cell<usize>,
 }
@@ -38,6 +43,8 @@ impl<'a> Template<'a> {
             notes: RefCell::default(),
             literals: RefCell::default(),
             is_noting: Cell::new(false),
+            missing: RefCell::default(),
+            is_collecting: Cell::new(false),
             depth: Cell::new(0),
             steps: Cell::new(0),
         }

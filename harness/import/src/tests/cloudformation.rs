@@ -126,6 +126,46 @@ fn what_only_cloudformation_knows_is_asked_for() {
 }
 
 #[test]
+fn all_missing_values_are_asked_for_at_once() {
+    let text = r##"Parameters:
+  Cluster: { Type: String }
+  ClusterCA: { Type: String }
+  Arguments: { Type: String, Default: --x }
+  Kind: { Type: String }
+  Pool: { Type: String }
+  Unused: { Type: String }
+Conditions:
+  IsBig: !Equals [!Ref Kind, big]
+Resources:
+  A:
+    Type: AWS::EC2::LaunchTemplate
+    Properties:
+      LaunchTemplateData:
+        UserData: !Base64
+          "Fn::Join":
+            - " "
+            - - "#!/bin/bash\n/etc/eks/bootstrap.sh"
+              - !Ref Cluster
+              - !Sub "--b64-cluster-ca ${ClusterCA} ${Queue.Arn} ${HOME} {{resolve:ssm:/name:1}}"
+              - !If [IsBig, !Ref Pool, !ImportValue shared]
+              - !Ref Arguments
+  B:
+    Type: AWS::EC2::LaunchTemplate
+    Properties: { LaunchTemplateData: { UserData: !Base64 { Ref: Unused } } }
+  Queue: { Type: AWS::SQS::Queue }
+"##;
+    let refused = refused("t.yaml", &text.replace("${HOME} ", ""));
+    assert_eq!(
+        refused,
+        "line 19, column 22: the template needs values that it does not state: parameter `Cluster` (line 19), parameter `ClusterCA` (line 20), \
+         parameter `Kind` (line 9), parameter `Pool` (line 21), `Queue.Arn` (line 20), parameter `Unused` (line 25), \
+         reference `resolve:ssm:/name:1` (line 20), export `shared` (line 21)\n  \
+         hint: give them: `--set Cluster=VALUE --set 'ClusterCA={{ cluster.certificate_authority }}' --set Kind=VALUE --set Pool=VALUE \
+         --set 'Queue.Arn=VALUE' --set Unused=VALUE --set 'resolve:ssm:/name:1=VALUE' --set shared=VALUE`"
+    );
+}
+
+#[test]
 fn the_cluster_of_a_template_has_a_name_and_stand_ins() {
     let text = r##"{"Resources": {
         "Cluster": {"Type": "AWS::EKS::Cluster", "Properties": {"Version": "1.31", "KubernetesNetworkConfig": {"ServiceIpv4Cidr": "172.20.0.0/16"},
