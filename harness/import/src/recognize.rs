@@ -117,7 +117,9 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
         bytes.to_vec()
     };
     let content = readable(input, &plain)?;
-    if let Some(rendered) = template::terraform_template(input.name, content, input.set)? {
+    // No value lets nodejoin start a machine of Windows.
+    let is_windows = text::format(content) == Some(FileFormat::WindowsScript);
+    if !is_windows && let Some(rendered) = template::terraform_template(input.name, content, input.set)? {
         return user_data(input, rendered.as_bytes(), &rendered);
     }
     let body = content.trim_start_matches('\u{feff}').trim_start();

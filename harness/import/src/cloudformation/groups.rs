@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::template::Template;
 use crate::ec2::key_and_value;
-use crate::machine::{Machine, ManagedNodeGroup};
+use crate::machine::{AmiFamily, Machine, ManagedNodeGroup};
 use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
@@ -66,6 +66,11 @@ impl<'a> StackGroup<'a> {
 
     pub(super) fn has_template(&self) -> bool {
         self.uses.is_some()
+    }
+
+    pub(super) fn is_windows(&self) -> bool {
+        let stated = self.properties.text_at(&["AmiType"]);
+        stated.as_deref().and_then(family_of_ami_type) == Some(AmiFamily::Windows)
     }
 
     /// Whether the group starts instances from the resource with this logical id and name.

@@ -5,17 +5,17 @@ use super::reference::{cluster_property, is_cluster};
 use super::template::{Template, invalid};
 use crate::ec2::{add_managed, key_and_value, not_a_node, traits};
 use crate::error::ImportError;
-use crate::machine::{ClusterTraits, Machine, STAND_IN_AMI};
+use crate::machine::{AmiFamily, ClusterTraits, Machine, STAND_IN_AMI, System};
 use crate::reading::Reading;
 use crate::text::{from_base64, joins};
-use crate::tree::Tree;
+use crate::tree::{Tree, TreeValue};
 use crate::words::{authentication_mode, dns_ip, family_of_image, version_of_image};
 
 /// Adds the machines of a template; `prefix` begins their names.
 pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) {
     let groups = StackGroup::all(template);
-    for (_, resource) in template.resources() {
-        find_missing(template, resource);
+    for (id, resource) in template.resources() {
+        find_missing(template, &groups, id, resource);
     }
     for (id, resource) in template.resources() {
         let name = format!("{prefix}{id}");
@@ -29,12 +29,13 @@ pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) 
 }
 
 /// Finds what the user data of a machine lacks, before the first value ends its evaluation.
-fn find_missing(template: &Template<'_>, resource: &Tree) {
+fn find_missing(template: &Template<'_>, groups: &[StackGroup<'_>], id: &str, resource: &Tree) {
     let properties = resource.get("Properties").filter(|_| is_machine(resource));
     let Some(properties) = properties else { return };
     let data = properties.get("LaunchTemplateData").unwrap_or(properties);
     let is_absent = matches!(is_created(template, resource), Ok(false));
-    if let Some(field) = data.get("UserData").filter(|_| !is_absent) {
+    let is_windows = is_windows(template, &users(template, groups, id, properties), data);
+    if let Some(field) = data.get("UserData").filter(|_| !is_absent && !is_windows) {
         template.find_missing(field);
     }
 }
@@ -98,6 +99,40 @@ fn add_resource(
     }
 }
 
+/// The groups that start instances from a launch template or a launch configuration.
+fn users<'g, 'a>(
+    template: &Template<'_>,
+    groups: &'g [StackGroup<'a>],
+    id: &str,
+    properties: &Tree,
+) -> Vec<&'g StackGroup<'a>> {
+    let name = properties
+        .get("LaunchTemplateName")
+        .and_then(|name| template.text_of(name).ok());
+    let users = groups.iter();
+    users.filter(|group| group.starts(id, name.as_deref())).collect()
+}
+
+/// Whether the machine is for Windows, as far as it shows without the values that the user data needs: no value makes
+/// nodejoin start such a machine.
+fn is_windows(template: &Template<'_>, users: &[&StackGroup<'_>], data: &Tree) -> bool {
+    let family = base(template, data).traits.ami_family;
+    let has_script = || {
+        data.get("UserData")
+            .is_some_and(|field| contains(field, "<powershell>"))
+    };
+    family == Some(AmiFamily::Windows) || users.iter().any(|group| group.is_windows()) || has_script()
+}
+
+/// Whether a text of a value contains a word.
+fn contains(tree: &Tree, word: &str) -> bool {
+    match &tree.value {
+        TreeValue::Scalar { text, .. } => text.to_ascii_lowercase().contains(word),
+        TreeValue::List(items) => items.iter().any(|item| contains(item, word)),
+        TreeValue::Map(entries) => entries.iter().any(|(_, value)| contains(value, word)),
+    }
+}
+
 /// A launch template of several node groups is a machine for each of them.
 fn templates(
     template: &Template<'_>,
@@ -106,17 +141,11 @@ fn templates(
     properties: &Tree,
 ) -> Vec<Result<Machine, ImportError>> {
     let data = properties.get("LaunchTemplateData").unwrap_or(properties);
-    let machine = match read(template, data) {
+    let users = users(template, groups, id, properties);
+    let machine = match read(template, &users, data) {
         Ok(machine) => machine,
         Err(error) => return vec![Err(error)],
     };
-    let name = properties
-        .get("LaunchTemplateName")
-        .and_then(|name| template.text_of(name).ok());
-    let users: Vec<_> = groups
-        .iter()
-        .filter(|group| group.starts(id, name.as_deref()))
-        .collect();
     if users.is_empty() {
         let mut machine = machine;
         add_managed(&mut machine);
@@ -139,8 +168,9 @@ fn configuration(
     id: &str,
     properties: &Tree,
 ) -> Result<Machine, ImportError> {
-    let mut machine = read(template, properties)?;
-    for group in groups.iter().filter(|group| group.starts(id, None)) {
+    let users = users(template, groups, id, properties);
+    let mut machine = read(template, &users, properties)?;
+    for group in users {
         machine.traits.tags.append(&mut group.propagated_tags());
     }
     Ok(machine)
@@ -148,7 +178,7 @@ fn configuration(
 
 /// An instance without signs of a cluster is not tried.
 fn instance(template: &Template<'_>, properties: &Tree) -> Result<Machine, ImportError> {
-    let mut machine = read(template, properties)?;
+    let mut machine = read(template, &[], properties)?;
     let tags = template.evaluate_known(properties);
     machine.traits.tags = tags
         .items_at(&["Tags"])
@@ -156,15 +186,20 @@ fn instance(template: &Template<'_>, properties: &Tree) -> Result<Machine, Impor
         .filter_map(key_and_value)
         .collect();
     let bytes = machine.user_data.clone().unwrap_or_default();
-    if joins(&String::from_utf8_lossy(&bytes)) {
+    let is_node_of_windows = machine.system == System::Windows && contains(properties, "start-eksbootstrap");
+    if joins(&String::from_utf8_lossy(&bytes)) || is_node_of_windows {
         return Ok(machine);
     }
     Err(not_a_node(properties))
 }
 
 /// A machine of launch template data or of similar properties.
-fn read(template: &Template<'_>, data: &Tree) -> Result<Machine, ImportError> {
+fn read(template: &Template<'_>, users: &[&StackGroup<'_>], data: &Tree) -> Result<Machine, ImportError> {
     let mut machine = base(template, data);
+    if is_windows(template, users, data) {
+        machine.system = System::Windows;
+        return Ok(machine);
+    }
     if let Some(field) = data.get("UserData") {
         machine.line = field.line();
         template.is_noting.set(true);

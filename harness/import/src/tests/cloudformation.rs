@@ -166,6 +166,46 @@ Resources:
 }
 
 #[test]
+fn machines_of_windows_need_no_values() {
+    let template = |data: &str, group: &str| {
+        format!(
+            "Parameters: {{ Cluster: {{ Type: String }}, Image: {{ Type: String }} }}\nResources:\n  A:\n    Type: AWS::EC2::LaunchTemplate\n    \
+             Properties: {{ LaunchTemplateData: {{ {data} }} }}\n  G:\n    Type: AWS::EKS::Nodegroup\n    Properties: {{ LaunchTemplate: {{ Id: !Ref A }}{group} }}\n"
+        )
+    };
+    let script = |begin: &str| format!("UserData: !Base64 {{ \"Fn::Sub\": \"{begin} ${{Cluster}}\" }}");
+    let image = "ImageId: \"{{resolve:ssm:/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.31/image_id}}\"";
+    for text in [
+        template(&script("<powershell>"), ""),
+        template(&script("x"), ", AmiType: WINDOWS_CORE_2022_x86_64"),
+        template(&format!("{image}, {}", script("x")), ""),
+    ] {
+        let imported = read(&text);
+        assert!(imported.unread.is_empty(), "{text}: {:?}", imported.unread);
+        for machine in &imported.machines {
+            let error = crate::adopt(machine, &BTreeMap::new()).unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .contains("runs Windows, which nodejoin does not start"),
+                "{error}"
+            );
+        }
+    }
+    let linux = template(&script("#!/bin/bash"), ", AmiType: AL2_x86_64");
+    assert!(refused("t.yaml", &linux).contains("parameter `Cluster` has no default"));
+    let instance = "Parameters: { Cluster: { Type: String } }\nResources:\n  A:\n    Type: AWS::EC2::Instance\n    Properties:\n      \
+                    UserData: !Base64 { \"Fn::Sub\": \"<powershell>\\n& Start-EKSBootstrap.ps1 -EKSClusterName ${Cluster}\" }\n";
+    assert_eq!(machine(instance).system, crate::System::Windows);
+    let terraform = read_with(
+        "user-data.tpl",
+        b"<powershell>\n& $x -EKSClusterName ${cluster}\n",
+        &[],
+    );
+    assert_eq!(terraform.unwrap().machines[0].system, crate::System::Windows);
+}
+
+#[test]
 fn the_cluster_of_a_template_has_a_name_and_stand_ins() {
     let text = r##"{"Resources": {
         "Cluster": {"Type": "AWS::EKS::Cluster", "Properties": {"Version": "1.31", "KubernetesNetworkConfig": {"ServiceIpv4Cidr": "172.20.0.0/16"},
