@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use super::cut_value;
 use super::facts::{Evidence, Facts, between, names, seconds, sentence};
 use super::labels::{self, InvalidLabel};
+use super::literal_command::LiteralCommand;
 use super::other_cluster;
 use super::outside;
 use super::types::Finding;
@@ -38,6 +39,11 @@ pub(super) fn label_refused(facts: &Facts<'_>) -> Option<Finding> {
     if let Some(label) = InvalidLabel::of_kubelet(&line.message) {
         let words = label.words(&facts.user_data_text().unwrap_or_default());
         let because = format!("the kubelet refuses its command line and exits, because of {words}");
+        if let Some(command) = LiteralCommand::of_value(facts, label.text()) {
+            let because = format!("{because}; {}", command.because());
+            let evidence = Evidence::journal(at, line);
+            return facts.final_(Cause::LabelRefused, because, &evidence, command.remedy());
+        }
         let remedy = label.remedy().to_owned();
         return facts.final_(Cause::LabelRefused, because, &Evidence::journal(at, line), remedy);
     }
@@ -332,14 +338,14 @@ pub(super) fn exits(facts: &Facts<'_>) -> Option<Finding> {
             None => format!(": {}", sentence(&line.message)),
         })
         .unwrap_or_default();
+    let message = last.map(|(_, line)| line.message.as_str()).unwrap_or_default();
+    let command = LiteralCommand::of_error(facts, message);
+    let command = command.map_or_else(String::new, |command| format!("; {}", command.because()));
     let because = format!(
-        "the kubelet exited with status {status}, {} so far{error}",
+        "the kubelet exited with status {status}, {} so far{error}{command}",
         times(count)
     );
-    let remedy = remedy_of(
-        facts,
-        last.map(|(_, line)| line.message.as_str()).unwrap_or_default(),
-    );
+    let remedy = remedy_of(facts, message);
     let finding = facts.found(Cause::KubeletExits, because, &evidence, remedy)?;
     Some(Finding {
         is_final: count >= LOOPS,
@@ -415,6 +421,9 @@ pub(super) fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
             "tag the instance with kubernetes.io/cluster/{}=owned",
             facts.plan.cluster.name
         );
+    }
+    if let Some(command) = LiteralCommand::of_error(facts, message) {
+        return command.remedy();
     }
     if let Some(remedy) = versions::remedy_of_nodeadm(facts, message) {
         return remedy;

@@ -57,6 +57,11 @@ impl<'t> InvalidLabel<'t> {
         }
     }
 
+    /// The key or the value itself.
+    pub(super) fn text(&self) -> &'t str {
+        self.text
+    }
+
     pub(super) fn remedy(&self) -> &'static str {
         match self.is_key {
             true => {

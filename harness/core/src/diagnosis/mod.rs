@@ -29,7 +29,8 @@
 //! | `clock.rs` | a clock that differs from AWS' time |
 //!
 //! `labels.rs` and `other_cluster.rs` recognize refused labels, and values of other clusters in the user data.
-//! `cut_value.rs` finds the argument of a kubelet that a blank cuts.
+//! `cut_value.rs` finds the argument of a kubelet that a blank cuts, `literal_command.rs` a command in it that no shell
+//! evaluates.
 //! `missing_disk.rs` finds disks that the instance does not have; `unusable_script.rs` scripts that cannot start.
 //! `script_location.rs` finds the line of the script that a cause blames; `script_output.rs` the lines that it printed;
 //! `unit_lines.rs` the lines of units that systemd ignored.
@@ -51,6 +52,7 @@ mod kubelet;
 mod kubelet_program;
 mod labels;
 mod limits;
+mod literal_command;
 mod lost;
 mod metadata_path;
 mod missing_disk;

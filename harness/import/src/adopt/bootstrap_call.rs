@@ -160,8 +160,27 @@ impl BootstrapCall {
                 "a blank is missing before `{flag}`: bootstrap.sh takes it for the end of the cluster's name"
             )
         });
-        unknown.chain(joined).chain(repeated).chain(glued).collect()
+        let arguments = self.values.get("--kubelet-extra-args");
+        let literal = arguments.and_then(|arguments| literal_command(arguments));
+        let literal = literal.map(|command| {
+            format!(
+                "no shell evaluates `{command}` between single quotes: the kubelet gets this text; put `--kubelet-extra-args` into double \
+                 quotes, or interrupt the single ones, `'\"{command}\"'`"
+            )
+        });
+        let all = unknown.chain(joined).chain(repeated).chain(glued);
+        all.chain(literal).collect()
     }
+}
+
+/// A command that quotes keep from a shell, without its arguments. What a shell evaluates is not in the value.
+fn literal_command(arguments: &str) -> Option<String> {
+    let (_, command) = arguments.split_once("$(")?;
+    let command = command.split_once(')').map_or(command, |(command, _)| command);
+    let shown = command
+        .split_once(' ')
+        .map(|(first, _)| format!("$({first} ...)"));
+    Some(shown.unwrap_or_else(|| format!("$({command})")))
 }
 
 /// A flag of the kubelet, or a misspelt one.
@@ -280,6 +299,12 @@ mod tests {
             ignored(twice)
         );
         assert_eq!(ignored("--kubelet-extra-args --v=2"), "");
+        let quoted = ignored("--kubelet-extra-args '--node-labels=a=$(curl -s x)'");
+        assert!(quoted.starts_with("no shell evaluates `$(curl ...)`"), "{quoted}");
+        assert_eq!(
+            ignored("--kubelet-extra-args \"--node-labels=a=$(curl -s x)\""),
+            ""
+        );
     }
 
     #[test]

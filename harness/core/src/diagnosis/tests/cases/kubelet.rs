@@ -13,6 +13,8 @@ fn ends_of(message: &str) -> Vec<ObservedEvent> {
 const NODE_CONFIG: &str =
     "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config: { maxPods: 20 }\n";
 
+const LITERAL: &str = "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--v=2 --node-labels=id=$(curl -s http://x/id)'\n";
+
 /// A kubelet before 1.28 that nodeadm started.
 fn config_dir() -> Vec<ObservedEvent> {
     let nodeadm = journal(
@@ -198,6 +200,17 @@ pub(super) fn cases() -> Vec<Case> {
             .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=team=pay ments'\n"),
         Case::new("value with a blank", ends_of("unknown command: b"))
             .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--root-dir=/a b'\n"),
+        Case::new("command between single quotes, with a flag", ends_of("unknown shorthand flag: 's' in -s"))
+            .user_data(LITERAL),
+        Case::new("command between single quotes, with a word", ends_of("unknown command: http://x/id)"))
+            .user_data(LITERAL),
+        Case::new(
+            "command between single quotes as a label",
+            ends_of(
+                "failed to validate kubelet flags: invalid node labels: '$(hostname)' - a valid label must be an empty string (e.g. 'x')",
+            ),
+        )
+        .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=host=$(hostname)'\n"),
         Case::new("word that the user data does not have", ends_of("unknown command: ments")),
         Case::new(
             "feature gate of older versions",
