@@ -11,6 +11,7 @@ use super::stored_values;
 use super::types::Finding;
 use super::unusable_script::unusable_script;
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis};
+use crate::plan::Plan;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 use crate::vocabulary::service::Service;
@@ -92,12 +93,15 @@ pub(super) fn unsigned_download(facts: &Facts<'_>) -> Option<Finding> {
     );
     let remedy = format!(
         "serve it: {}; a bucket that is not public needs a signed request, such as `aws s3 cp`",
-        facts.plan.key_hint(&format!(
-            "aws: {{ answers: [{{ host: {}, path: {}, file: FILE }}] }}",
-            call.host, call.path
-        ))
+        how_to_serve_object(facts.plan, call)
     );
     facts.found(Cause::HarnessLimit, because, &Evidence::call(at, call), remedy)
+}
+
+/// How a scenario answers a request for an object without credentials.
+pub(crate) fn how_to_serve_object(plan: &Plan, call: &AwsCall) -> String {
+    let request = format!("host: {}, path: {}, file: FILE", call.host, call.path);
+    plan.key_hint(&format!("aws: {{ answers: [{{ {request} }}] }}"))
 }
 
 fn is_denied(call: &AwsCall) -> bool {

@@ -47,12 +47,29 @@ impl<'a> MissingValue<'a> {
                 format!("stacks: [{{ name: {stack}, resources: {{ {resource} }} }}]")
             }
             _ => {
-                let (bucket, key) = name.split_once('/').unwrap_or((name, "KEY"));
-                format!("buckets: {{ {bucket}: {{ objects: {{ {key}: TEXT }} }} }}")
+                return format!(
+                    "to store the object that AWS has, {}; or correct its name in the script",
+                    how_to_store_object(plan, name)
+                );
             }
         };
         let store = plan.key_hint(&format!("aws: {{ {key} }}"));
         format!("to store the value that AWS has, {store}; or correct its name in the script")
+    }
+}
+
+/// How a scenario stores an object, such as `bucket/key`, or a bucket.
+pub(crate) fn how_to_store_object(plan: &Plan, name: &str) -> String {
+    let key = |content: &str| {
+        let bucket = name.split('/').next().unwrap_or_default();
+        plan.key_hint(&format!("aws: {{ buckets: {{ {bucket}: {{ {content} }} }} }}"))
+    };
+    match name.split_once('/') {
+        Some((_, object)) => {
+            let store = key(&format!("objects: {{ {object}: TEXT }}"));
+            format!("{store}, or `folder: FOLDER` in place of `objects` for files")
+        }
+        None => key("folder: FOLDER"),
     }
 }
 

@@ -19,6 +19,7 @@
 //! | `units.rs` | checks of systemd units |
 //! | `notes.rs` | problems of a node that joined nevertheless |
 //! | `label_notes.rs` | notes on labels whose value is what a program prints for nothing |
+//! | `object_notes.rs` | notes on objects of S3 that do not exist |
 //! | `golden.rs` | the difference between a node and its snapshot |
 //! | `verdict.rs` | the verdict as data |
 //! | `blame.rs` | the line of the caller's files that a verdict belongs to |
@@ -39,6 +40,7 @@ mod lost;
 mod node;
 mod node_state;
 mod notes;
+mod object_notes;
 mod ownership;
 mod probe;
 mod progress;

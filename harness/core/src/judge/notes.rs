@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::blame::placeholder_typos;
 use super::label_notes::labels_of_nothing;
+use super::object_notes::missing_objects;
 use super::{check, list};
 use crate::diagnosis::{
     how_to_answer, ignored_unit_lines, last_words_of, reboot_times, requests_without_token,
@@ -68,6 +69,7 @@ fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
     }
     notes.extend(failed_commands(observation, result));
     notes.extend(requests_not_answered(plan, observation));
+    notes.extend(missing_objects(plan, observation));
     if done {
         notes.extend(parts_not_run(plan, result));
     }

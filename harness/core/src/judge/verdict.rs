@@ -47,6 +47,8 @@ pub enum NoteKind {
     CommandFailed,
     /// A request of the user data to a host outside had no answer, and the user data continued.
     RequestNotAnswered,
+    /// The account did not have an object of S3 that the user data requested, and the user data continued.
+    ObjectNotFound,
     /// systemd ignored a line of a unit.
     UnitLineIgnored,
     /// A part of the user data did not run.

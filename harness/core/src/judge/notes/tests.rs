@@ -136,6 +136,20 @@ fn a_request_without_an_answer_is_noted_once() {
 }
 
 #[test]
+fn an_object_that_the_account_does_not_have_is_noted() {
+    let missing = AwsCall {
+        subject: Some("demo/agent.tgz".to_owned()),
+        ..aws(crate::vocabulary::service::Service::S3, "HeadObject", 404)
+    };
+    let seen = joined(vec![ObservedEvent::Aws(missing)]);
+    let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
+    let [(NoteKind::ObjectNotFound, what)] = &notes[..] else {
+        panic!("{notes:?}")
+    };
+    assert!(what.contains("s3://demo/agent.tgz"), "{what}");
+}
+
+#[test]
 fn user_data_that_still_runs_is_noted() {
     let notes = of(&with_user_data("phase: ready", SCRIPT), &complete());
     assert_eq!(notes[0].0, NoteKind::UserDataRuns);

@@ -1,0 +1,132 @@
+//! Notes on objects of S3 that the user data requests and the account of the scenario does not have.
+
+use std::collections::BTreeSet;
+
+use crate::diagnosis::{how_to_serve_object, how_to_store_object};
+use crate::judge::verdict::{Note, NoteKind};
+use crate::observation::phases::user_data_done;
+use crate::observation::{AwsCall, Millis, Observation, ObservedEvent};
+use crate::plan::Plan;
+use crate::vocabulary::service::Service;
+
+/// One note for each object, or for each bucket that is listed. One that appears later was waited for.
+pub(super) fn missing_objects(plan: &Plan, observation: &Observation) -> Vec<Note> {
+    let done = user_data_done(observation).unwrap_or(Millis::MAX);
+    let calls: Vec<&AwsCall> = observation
+        .timeline
+        .iter()
+        .filter_map(|entry| match &entry.what {
+            ObservedEvent::Aws(call) if entry.at <= done && call.service == Service::S3 => Some(call),
+            _ => None,
+        })
+        .collect();
+    let is_found = |call: &AwsCall| {
+        let mut same = calls.iter().filter(|other| other.subject == call.subject);
+        same.any(|other| (200..400).contains(&other.status))
+    };
+    let mut seen = BTreeSet::new();
+    let missing = calls
+        .iter()
+        .filter(|call| is_missing(plan, call) && !is_found(call));
+    missing
+        .filter(|call| seen.insert(&call.subject))
+        .filter_map(|call| note(plan, call))
+        .collect()
+}
+
+/// Whether the account lacks what a request is for. A fault of the scenario says nothing about it.
+fn is_missing(plan: &Plan, call: &AwsCall) -> bool {
+    let is_of_scenario = call.fault.is_some() || call.answer.is_some() || call.upstream;
+    !is_of_scenario && (call.status == 404 || is_refused_unsigned(plan, call))
+}
+
+/// Whether a request without credentials is for a bucket that the scenario does not have: on AWS it may be public.
+fn is_refused_unsigned(plan: &Plan, call: &AwsCall) -> bool {
+    let bucket = call
+        .subject
+        .as_deref()
+        .and_then(|subject| subject.split('/').next());
+    let is_known = bucket.is_some_and(|bucket| plan.aws.buckets.contains_key(bucket));
+    call.status == 403 && call.authorization.is_none() && !is_known
+}
+
+fn note(plan: &Plan, call: &AwsCall) -> Option<Note> {
+    let name = call.subject.as_deref()?;
+    let (why, how) = match call.status {
+        404 => (
+            "which the account of the scenario does not have",
+            how_to_store_object(plan, name),
+        ),
+        _ => (
+            "without credentials, as of a public bucket",
+            how_to_serve_object(plan, call),
+        ),
+    };
+    let what = format!(
+        "the user data requests s3://{name}, {why}, and the node joined without it (a limit of nodejoin if it exists: {how})"
+    );
+    Some(Note::new(NoteKind::ObjectNotFound, what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::tests::plan;
+    use crate::observation::phases::tests::{aws, observed};
+
+    fn call(operation: &str, subject: &str, status: u16, key_id: Option<&str>) -> AwsCall {
+        AwsCall {
+            subject: Some(subject.to_owned()),
+            authorization: key_id.map(str::to_owned),
+            host: "demo.s3.eu-west-1.amazonaws.com".to_owned(),
+            path: "/agent.tgz".to_owned(),
+            ..aws(Service::S3, operation, status)
+        }
+    }
+
+    fn notes(calls: Vec<AwsCall>) -> Vec<String> {
+        let seen = observed(calls.into_iter().map(ObservedEvent::Aws));
+        let notes = missing_objects(&plan("phase: ready"), &seen);
+        notes.into_iter().map(|note| note.what).collect()
+    }
+
+    #[test]
+    fn each_missing_object_is_noted_with_how_to_store_it() {
+        let key = Some("ASIAEXAMPLE");
+        let found = notes(vec![
+            call("HeadObject", "demo/agent.tgz", 404, key),
+            call("GetObject", "demo/agent.tgz", 404, key),
+            call("ListObjectsV2", "other", 404, key),
+            call("GetObject", "public/x.sh", 403, None),
+        ]);
+        assert_eq!(
+            found,
+            [
+                "the user data requests s3://demo/agent.tgz, which the account of the scenario does not have, and the node joined \
+                 without it (a limit of nodejoin if it exists: set `aws: { buckets: { demo: { objects: { agent.tgz: TEXT } } } }` \
+                 in the scenario, or `folder: FOLDER` in place of `objects` for files)",
+                "the user data requests s3://other, which the account of the scenario does not have, and the node joined without it \
+                 (a limit of nodejoin if it exists: set `aws: { buckets: { other: { folder: FOLDER } } }` in the scenario)",
+                "the user data requests s3://public/x.sh, without credentials, as of a public bucket, and the node joined without it \
+                 (a limit of nodejoin if it exists: set `aws: { answers: [{ host: demo.s3.eu-west-1.amazonaws.com, path: /agent.tgz, \
+                 file: FILE }] }` in the scenario)",
+            ]
+        );
+    }
+
+    #[test]
+    fn objects_that_exist_later_and_denied_ones_are_not_noted() {
+        let key = Some("ASIAEXAMPLE");
+        let fault = AwsCall {
+            fault: Some(0),
+            ..call("GetObject", "demo/b", 404, key)
+        };
+        let found = notes(vec![
+            call("HeadObject", "demo/a", 404, key),
+            call("HeadObject", "demo/a", 200, key),
+            call("GetObject", "demo/c", 403, key),
+            fault,
+        ]);
+        assert_eq!(found, [""; 0]);
+    }
+}
