@@ -37,7 +37,7 @@ impl RequestTarget {
         let action = request.action();
         match O::named(&action) {
             Some(operation) => Self::known(service, operation.name(), subject(operation)),
-            None => Self::unknown(service, action),
+            None => Self::unnamed(service, request, action),
         }
     }
 
@@ -50,7 +50,16 @@ impl RequestTarget {
         let name = request.target_name();
         match O::named(name) {
             Some(operation) => Self::known(service, operation.name(), subject(operation)),
-            None => Self::unknown(service, name),
+            None => Self::unnamed(service, request, name),
+        }
+    }
+
+    /// The target of a request whose name the fake does not have, or that has none: then it is method and path.
+    fn unnamed(service: Service, request: &Request, name: impl Into<String>) -> Self {
+        let name = name.into();
+        match name.is_empty() {
+            true => Self::unknown(service, format!("{} {}", request.method, request.path)),
+            false => Self::unknown(service, name),
         }
     }
 

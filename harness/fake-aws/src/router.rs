@@ -1,6 +1,7 @@
 //! Routes a request from its host name to a service, and from its operation to a response.
 
-use nodejoin_core::observation::CalledService;
+use http::Method;
+use nodejoin_core::observation::{CalledService, TLS_PROXY};
 use nodejoin_core::plan::fault::Service;
 use nodejoin_core::plan::outside::{Scheme, is_host_of};
 use nodejoin_core::vocabulary::aws_service::AwsService;
@@ -32,6 +33,8 @@ pub(crate) enum Route {
     Resource(AwsService),
     /// A node's request to a host outside.
     Outside(Scheme),
+    /// A request for a tunnel inside of TLS: its client takes the fakes for a proxy that expects TLS.
+    TlsProxy,
     /// The host name belongs to no service. The resolver has no address for it, so that only a client with an address
     /// of its own sends such a request.
     Unknown,
@@ -65,6 +68,9 @@ impl Route {
 
     /// Routes a request of an account's client, which reaches the hosts of recorded URLs through `CONNECT`.
     pub(crate) fn of_client(request: &Request, world: &World) -> Self {
+        if request.method == Method::CONNECT {
+            return Self::TlsProxy;
+        }
         match Self::of(request, world) {
             Self::Unknown if is_host_of(&world.outside, &request.host_name()) => Self::Outside(Scheme::Https),
             route => route,
@@ -74,6 +80,9 @@ impl Route {
     /// Routes a request of a node: every name outside leads to the TLS port, too, and so do port 80 of public addresses
     /// and port 443 of those that the scenario names.
     pub(crate) fn of_node(request: &Request, world: &World, scheme: Scheme) -> Self {
+        if request.method == Method::CONNECT && scheme == Scheme::Https {
+            return Self::TlsProxy;
+        }
         let host = request.host_name();
         let is_outside = outside_name::is_host(&host) || outside_name::is_public_address(&host);
         match Self::of(request, world) {
@@ -87,7 +96,7 @@ impl Route {
             Self::Metadata => Service::Imds.into(),
             Self::Service(endpoint) => endpoint.service.into(),
             Self::NotEmulated(service) | Self::Resource(service) => CalledService::NotEmulated(*service),
-            Self::Outside(_) => CalledService::Outside,
+            Self::Outside(_) | Self::TlsProxy => CalledService::Outside,
             Self::Unknown => CalledService::Unknown,
         }
     }
@@ -96,6 +105,10 @@ impl Route {
     pub(crate) fn identify(&self, request: &Request) -> RequestTarget {
         if let Self::Outside(scheme) = self {
             return outside::identify(*scheme, request);
+        }
+        if *self == Self::TlsProxy {
+            let operation = format!("{} {}", request.method, request.host.to_ascii_lowercase());
+            return RequestTarget::unknown(CalledService::Outside, operation);
         }
         match self.called_service() {
             CalledService::Known(Service::Imds) => imds::identify(request),
@@ -140,6 +153,11 @@ impl Route {
                 service.word(),
                 &self.identify(request).operation,
             )),
+            Self::TlsProxy => Err(ServiceError::new(
+                501,
+                TLS_PROXY,
+                "the HTTP proxy of nodejoin accepts no TLS before CONNECT: write http:// in its URL",
+            )),
             Self::Outside(_) | Self::Unknown => Err(ServiceError::new(
                 404,
                 "UnknownHost",
@@ -160,6 +178,7 @@ impl Route {
             | Self::NotEmulated(_)
             | Self::Resource(_)
             | Self::Outside(_)
+            | Self::TlsProxy
             | Self::Unknown => request_signature::claimed_access_key_id(request),
         };
         response
@@ -242,6 +261,52 @@ mod tests {
                 assert!(target.known && target.operation == *operation, "{target:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_request_without_an_action_has_its_method_and_its_path() {
+        for host in ["ec2", "ssm"] {
+            let request = get(&format!("{host}.eu-west-1.amazonaws.com"), "");
+            let target = Route::of_host(&request).identify(&request);
+            assert_eq!(
+                (target.operation.as_str(), target.known),
+                ("GET /", false),
+                "{host}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_tunnel_inside_of_tls_is_no_request_to_its_host() {
+        let (world, _) = crate::testing::world();
+        let now = std::time::SystemTime::UNIX_EPOCH;
+        let mut instance = Instance::launch(world.clone(), now);
+        let time = instance.request_time(now);
+        let request = Request {
+            method: Method::CONNECT,
+            path: String::new(),
+            ..get("EC2.eu-west-1.amazonaws.com:443", "")
+        };
+        for route in [
+            Route::of_node(&request, &world, Scheme::Https),
+            Route::of_client(&request, &world),
+        ] {
+            let target = route.identify(&request);
+            assert_eq!(
+                (target.service, target.operation.as_str(), target.known),
+                (
+                    CalledService::Outside,
+                    "CONNECT ec2.eu-west-1.amazonaws.com:443",
+                    false
+                )
+            );
+            let response = route.respond(&mut instance, &request, time);
+            assert_eq!(
+                (response.status, response.error.unwrap().code.as_str()),
+                (501, TLS_PROXY)
+            );
+        }
+        assert_ne!(Route::of_node(&request, &world, Scheme::Http), Route::TlsProxy);
     }
 
     #[test]

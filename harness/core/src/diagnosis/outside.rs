@@ -10,7 +10,7 @@ use super::script_output::{is_before_end, is_by_script, is_complaint, is_failure
 use super::types::Finding;
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis, ObservedEvent};
 use crate::plan::{Network, Plan};
-use crate::user_data::http_proxies;
+use crate::user_data::{TlsProxy, http_proxies, tls_proxies};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::http_proxy::HttpProxyUrl;
 use crate::vocabulary::phase::Phase;
@@ -92,6 +92,52 @@ pub(super) fn missing_proxy(facts: &Facts<'_>) -> Option<Finding> {
     let because = format!("a limit of nodejoin, not an error of the script: it needs the HTTP proxy {proxy}");
     let remedy = facts.plan.key_hint(&format!("http_proxy: \"{proxy}\""));
     facts.found(Cause::HarnessLimit, because, &Evidence::journal(at, line), remedy)
+}
+
+/// A program sends its requests to a proxy of the user data that expects TLS.
+pub(super) fn tls_proxy(facts: &Facts<'_>) -> Option<Finding> {
+    if facts.plan.network == Network::Open || !facts.is_before(Phase::Registered) {
+        return None;
+    }
+    let text = facts.user_data().unwrap_or_default();
+    let proxies = tls_proxies(&String::from_utf8_lossy(&text));
+    let is_about_it = |line: &JournalLine, proxy: &TlsProxy| {
+        is_about(&line.message, proxy.host()) && UNREACHED.iter().any(|words| line.message.contains(words))
+    };
+    let of_line = || {
+        facts.journal().find_map(|(at, line)| {
+            let proxy = proxies.iter().find(|proxy| is_about_it(line, proxy))?;
+            Some((Some(proxy), Evidence::journal(at, line)))
+        })
+    };
+    let of_call = || {
+        let (at, call) = facts.calls().find(|(_, call)| call.is_to_tls_proxy())?;
+        Some((proxies.first(), Evidence::call(at, call)))
+    };
+    let (proxy, evidence) = of_call().or_else(of_line)?;
+    let remedy = tls_proxy_remedy(facts.plan, proxy);
+    let proxy = proxy.map_or_else(|| "a proxy".to_owned(), |proxy| format!("the proxy {proxy}"));
+    let because = format!(
+        "a limit of nodejoin, not an error of the user data: it needs {proxy}, to which programs speak TLS, and the \
+         HTTP proxy of nodejoin speaks plain HTTP"
+    );
+    facts.found(Cause::HarnessLimit, because, &evidence, remedy)
+}
+
+/// A trial has the proxy of its user data; other scenarios name one.
+fn tls_proxy_remedy(plan: &Plan, proxy: Option<&TlsProxy>) -> String {
+    let write = "write `http://` in place of `https://` in the URL of the proxy for the test";
+    let url = proxy.map_or_else(
+        || "http://HOST:PORT".to_owned(),
+        |proxy| proxy.without_tls().to_string(),
+    );
+    match plan.is_trial || plan.http_proxy.is_some() {
+        true => write.to_owned(),
+        false => format!(
+            "{write}, and {}",
+            plan.key_hint(&format!("http_proxy: \"{url}\""))
+        ),
+    }
 }
 
 /// Whether the node asked for a name that belongs to nothing in the scenario.
@@ -236,6 +282,9 @@ fn remedy(facts: &Facts<'_>, call: &AwsCall) -> String {
 
 /// How a scenario answers such a request.
 pub(crate) fn how_to_answer(plan: &Plan, call: &AwsCall) -> String {
+    if call.is_to_tls_proxy() {
+        return tls_proxy_remedy(plan, None);
+    }
     let url = call.operation.split_once(' ').map_or("URL", |(_, url)| url);
     // Only these methods read a file.
     match call.method.as_str() {

@@ -378,7 +378,11 @@ pub(super) fn implicit_checks(plan: &Plan, observation: &Observation) -> Vec<Che
     let unknown = calls(observation)
         .filter(|call| !call.known && !is_limit_expected && !call.is_refused_outside())
         .filter(|call| !plan.aws.allows(call.service.word(), &call.operation))
-        .map(|call| format!("{} {}", name_of(call), call.path));
+        .map(|call| match call.operation.ends_with(&call.path) {
+            // Without a name of its own, the operation is method and path.
+            true => name_of(call),
+            false => format!("{} {}", name_of(call), call.path),
+        });
     let mut unknown: Vec<String> = unknown.collect();
     unknown.dedup();
     let mut checks = vec![check(

@@ -85,6 +85,9 @@ pub struct AwsCall {
 /// The error of a request to a host outside that has a response only so that its client does not repeat it.
 pub const NOT_RECORDED: &str = "NotRecorded";
 
+/// The error of a request for a tunnel inside of TLS: the client takes the fakes for a proxy that expects TLS.
+pub const TLS_PROXY: &str = "TlsProxy";
+
 /// The operation of a connection that a fault refused, in transcripts and reports.
 const CONNECT: &str = "connect";
 
@@ -115,7 +118,13 @@ impl AwsCall {
     #[must_use]
     pub fn is_refused_outside(&self) -> bool {
         let is_refused = self.status == 0 || self.error.as_deref() == Some(NOT_RECORDED);
-        self.service == CalledService::Outside && is_refused
+        self.service == CalledService::Outside && (is_refused || self.is_to_tls_proxy())
+    }
+
+    /// Whether the client sent the request to a proxy that expects TLS.
+    #[must_use]
+    pub fn is_to_tls_proxy(&self) -> bool {
+        self.error.as_deref() == Some(TLS_PROXY)
     }
 
     #[must_use]

@@ -34,7 +34,7 @@ pub use api_server::{AccessResult, Audit, Certificate, MappingWrite, NodeChange}
 pub use authentication::{
     Authentication, AuthenticationOutcome, MappingProblem, RejectionKind, TokenRejection,
 };
-pub use aws::{AwsCall, CalledService, DnsQuery, NOT_RECORDED};
+pub use aws::{AwsCall, CalledService, DnsQuery, NOT_RECORDED, TLS_PROXY};
 pub use image::{ImageFacts, ImagePart};
 pub use node::{Collected, CollectedFile, JournalLine, PodResult, ServingCertificate, UserDataResult};
 pub(crate) use power::PowerAction;

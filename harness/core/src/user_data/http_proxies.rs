@@ -1,33 +1,87 @@
-//! The HTTP proxies that user data names.
+//! The HTTP proxies that user data names, and those that expect TLS.
 
+use std::fmt;
 use std::net::Ipv4Addr;
 
 use crate::vocabulary::http_proxy::HttpProxyUrl;
 
 const SCHEME: &str = "http://";
+const TLS_SCHEME: &str = "https://";
+/// The port of a proxy that expects TLS, without one in its URL.
+const TLS_PORT: u16 = 443;
 
 /// The values of variables and settings whose name contains `proxy`, as far as they are URLs of HTTP proxies, without
 /// credentials and in the order of the text. Those on the node itself are programs that the user data starts.
 #[must_use]
 pub fn http_proxies(text: &str) -> Vec<HttpProxyUrl> {
+    let places = places(text, SCHEME).into_iter();
+    places
+        .filter_map(|place| format!("{SCHEME}{place}").parse().ok())
+        .fold(Vec::new(), with_new)
+}
+
+/// The same values that are URLs of proxies which expect TLS: programs encrypt their requests to such a proxy, too.
+#[must_use]
+pub fn tls_proxies(text: &str) -> Vec<TlsProxy> {
+    let places = places(text, TLS_SCHEME).into_iter();
+    let proxies = places.filter_map(|place| {
+        let place = place.trim_end_matches('/');
+        let with_port = match place.contains(':') {
+            true => place.to_owned(),
+            false => format!("{place}:{TLS_PORT}"),
+        };
+        format!("{SCHEME}{with_port}").parse().ok()
+    });
+    let proxies: Vec<HttpProxyUrl> = proxies.fold(Vec::new(), with_new);
+    proxies.into_iter().map(TlsProxy).collect()
+}
+
+/// A proxy that expects TLS. Its `Display` is the URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsProxy(HttpProxyUrl);
+
+impl TlsProxy {
+    /// The URL of a proxy at the same place that expects no TLS.
+    #[must_use]
+    pub fn without_tls(&self) -> &HttpProxyUrl {
+        &self.0
+    }
+
+    /// The host name in lower case, or the address.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.0.host()
+    }
+}
+
+impl fmt::Display for TlsProxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{TLS_SCHEME}{}:{}", self.0.host(), self.0.port())
+    }
+}
+
+fn with_new(mut found: Vec<HttpProxyUrl>, proxy: HttpProxyUrl) -> Vec<HttpProxyUrl> {
+    if !is_on_the_node(&proxy) && !found.contains(&proxy) {
+        found.push(proxy);
+    }
+    found
+}
+
+/// What follows a scheme in the values of proxies, without credentials.
+fn places(text: &str, scheme: &str) -> Vec<String> {
     let mut found = Vec::new();
     let variables = variables(text);
     for line in text.lines() {
         let line = &filled(line, &variables);
-        for (start, _) in line.match_indices(SCHEME) {
+        for (start, _) in line.match_indices(scheme) {
             if !is_value_of_a_proxy(&line[..start]) {
                 continue;
             }
-            let rest = &line[start + SCHEME.len()..];
+            let rest = &line[start + scheme.len()..];
             let is_end = |c: char| c.is_whitespace() || "\"'`,;)}|&\\<>".contains(c);
             let url = rest.split(is_end).next().unwrap_or_default();
             let place = url.rsplit_once('@').map_or(url, |(_, place)| place);
-            if let Ok(proxy) = format!("{SCHEME}{place}").parse::<HttpProxyUrl>()
-                && !is_on_the_node(&proxy)
-                && !found.contains(&proxy)
-            {
-                found.push(proxy);
-            }
+            found.push(place.to_owned());
         }
     }
     found
@@ -120,6 +174,29 @@ mod tests {
             ("proxy http://proxy:3128", ""),
             ("HTTP_PROXY=http://127.0.0.1:3128", ""),
             ("HTTP_PROXY=http://localhost:3128", ""),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn proxies_that_expect_tls_are_found_apart() {
+        let found = |text: &str| {
+            let urls = tls_proxies(text).into_iter();
+            urls.map(|url| url.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        for (text, expected) in [
+            (
+                "export HTTPS_PROXY=https://me:secret@Proxy.corp:3128/",
+                "https://proxy.corp:3128",
+            ),
+            (
+                "        HTTP_PROXY: \"https://proxy\"\n        HTTPS_PROXY: \"https://proxy:443\"",
+                "https://proxy:443",
+            ),
+            ("HTTPS_PROXY=http://proxy:3128", ""),
+            ("curl https://proxy.corp/install.sh", ""),
+            ("HTTPS_PROXY=https://localhost:3128", ""),
         ] {
             assert_eq!(found(text), expected, "{text}");
         }

@@ -33,7 +33,7 @@ pub use cloud_config::{CloudConfig, CloudConfigError, WriteFile};
 pub use compose::{LIMIT, MimePart, UserDataError, message, names_identity, render};
 pub use disk_setup::sets_up_disks;
 pub use fill::{UnknownTemplate, Values, fill};
-pub use http_proxies::http_proxies;
+pub use http_proxies::{TlsProxy, http_proxies, tls_proxies};
 pub use parse::{FaultKind, Parsed, Part, PartFault, Script, parse, unpacked};
 pub use placeholder_typo::{PlaceholderTypo, placeholder_typos};
 pub use replace::{ReplacedUserData, ReplacedValue, replace_cluster, replaced_values};

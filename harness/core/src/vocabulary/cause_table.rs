@@ -107,7 +107,7 @@ macro_rules! cause_table {
     /// result says nothing about the script.
     HarnessLimit = "harness-limit" {
         rules: Stopped {
-            204: outside::missing_proxy, 229: nodeadm::unsupported, 275: kubelet::lacks_processors, 276: kubelet::needs_cgroup_v2,
+            203: outside::tls_proxy, 204: outside::missing_proxy, 229: nodeadm::unsupported, 275: kubelet::lacks_processors, 276: kubelet::needs_cgroup_v2,
             312: outside::untrusted_authority, 313: script::unsigned_download, 316: limits::stand_in, 317: outside::reported_request, 318: limits::missing_unit, 319: limits::reported_call,
             321: limits::missing_on_image, 322: limits::container, 323: limits::no_route,
             324: limits::unresolved_name, 326: limits::unreported_call, 327: stored_values::not_stored,

@@ -74,6 +74,8 @@ impl PendingCall {
         }
         let found = match &fault.error {
             Some(_) => None,
+            // An answer belongs to a request in the tunnel.
+            None if route == Route::TlsProxy => None,
             None => self.answer(&target),
         };
         let mut is_upstream = false;
@@ -176,6 +178,7 @@ impl PendingCall {
             | Route::Service(_)
             | Route::NotEmulated(_)
             | Route::Resource(_)
+            | Route::TlsProxy
             | Route::Unknown => None,
         }
     }
@@ -187,7 +190,7 @@ impl PendingCall {
                 let instance = self.shared.lock();
                 instance.world.aws.upstream_of(target.service.word())
             }
-            Route::Metadata | Route::Outside(_) | Route::Unknown => None,
+            Route::Metadata | Route::Outside(_) | Route::TlsProxy | Route::Unknown => None,
         }
     }
 
@@ -249,6 +252,7 @@ impl PendingCall {
             | Route::NotEmulated(_)
             | Route::Resource(_)
             | Route::Outside(_)
+            | Route::TlsProxy
             | Route::Unknown => self.shared.in_account(now, respond),
         }
     }

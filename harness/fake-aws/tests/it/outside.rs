@@ -132,6 +132,40 @@ async fn every_other_request_ends_at_once_with_its_url_in_the_transcript() {
     fakes.end().await;
 }
 
+/// A proxy with `https://` in its URL: TLS comes before CONNECT.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_that_expects_tls_is_refused_with_its_target_in_the_transcript() {
+    let (mut fakes, _folder) = fakes(&[]);
+    let at = fakes.server.tls;
+    let name = format!("proxy.example.com:{}", at.port());
+    let resolve = format!("{name}:{}", at.ip());
+    let proxy = format!("https://{name}");
+    let arguments = [
+        "--noproxy",
+        "",
+        "--resolve",
+        &resolve,
+        "--proxy",
+        &proxy,
+        "--proxy-insecure",
+    ];
+    let refused = curl(&[&arguments[..], &["https://ec2.eu-west-1.amazonaws.com/"]].concat()).await;
+    assert_ne!(refused.exit, 0);
+    let [call] = &fakes.calls()[..] else {
+        panic!("one request");
+    };
+    assert_eq!(
+        (call.service, call.operation.as_str(), call.status),
+        (
+            CalledService::Outside,
+            "CONNECT ec2.eu-west-1.amazonaws.com:443",
+            501
+        )
+    );
+    assert!(call.is_to_tls_proxy() && call.is_refused_outside(), "{call:?}");
+    fakes.end().await;
+}
+
 /// The body of an upload may never come.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_does_not_wait_for_the_body() {

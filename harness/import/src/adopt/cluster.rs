@@ -8,7 +8,7 @@ use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 use nodejoin_core::plan::region::Region;
 use nodejoin_core::plan::{EndpointUrl, Tokens, VolumePlan};
-use nodejoin_core::user_data::http_proxies;
+use nodejoin_core::user_data::{http_proxies, tls_proxies};
 
 use super::access::NodeAccess;
 use super::outpost::outpost;
@@ -116,6 +116,14 @@ pub(crate) fn surroundings(
 
 /// The HTTP proxy that the user data names.
 fn http_proxy(stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<YamlText> {
+    for proxy in tls_proxies(&stated.text) {
+        let text = format!(
+            "the proxy {proxy}: programs speak TLS to it, and the HTTP proxy of nodejoin speaks plain HTTP (a limit of nodejoin, at which \
+             they fail); write `{}` in the user data to try it",
+            proxy.without_tls()
+        );
+        line(report, AdoptionKind::NotChecked, text);
+    }
     let mut proxies = http_proxies(&stated.text).into_iter();
     let first = proxies.next()?.to_string();
     let text = format!(

@@ -80,6 +80,17 @@ fn an_operation_that_the_fake_does_not_implement_fails_every_verdict() {
         (failed[0].key.as_str(), failed[0].seen.as_str()),
         ("aws", "ec2.RunInstances /x")
     );
+    let unnamed = AwsCall {
+        known: false,
+        path: "/x".into(),
+        ..aws(Service::Ec2, "GET /x", 400)
+    };
+    let mut other = complete();
+    other.timeline.push(TimelineEntry {
+        at: 0,
+        what: ObservedEvent::Aws(unnamed),
+    });
+    assert_eq!(broken(&plan("phase: ready"), &other)[0].seen, "ec2.GET /x");
     let mut allowed = plan("phase: ready");
     allowed.aws.allow = vec!["ec2.Run*".to_owned()];
     assert!(broken(&allowed, &observation).is_empty());

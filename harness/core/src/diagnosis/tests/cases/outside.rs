@@ -1,7 +1,7 @@
 //! Requests to hosts outside: scripts that need one, and scripts that continue without it.
 
 use super::*;
-use crate::observation::{CalledService, DnsQuery};
+use crate::observation::{CalledService, DnsQuery, TLS_PROXY};
 
 const URL: &str = "https://downloads.example.com/agent/agent.tar.gz";
 
@@ -39,6 +39,21 @@ fn failed_part() -> ObservedEvent {
 fn after_download<const N: usize>(name: &'static str, events: [ObservedEvent; N]) -> Case {
     Case::new(name, after_boot(download()).into_iter().chain(events))
 }
+
+/// A request for a tunnel to EC2 inside of TLS.
+fn tunnel() -> ObservedEvent {
+    ObservedEvent::Aws(AwsCall {
+        service: CalledService::Outside,
+        method: "CONNECT".to_owned(),
+        host: "ec2.eu-west-1.amazonaws.com".to_owned(),
+        known: false,
+        error: Some(TLS_PROXY.to_owned()),
+        ..aws(Service::Ec2, "CONNECT ec2.eu-west-1.amazonaws.com:443", 501)
+    })
+}
+
+const TLS: &str = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  instance:\n    environment:\n      default:\n        \
+                   HTTPS_PROXY: https://proxy.example.com\n";
 
 pub(super) fn cases() -> Vec<Case> {
     let empty = || cloud("curl: (52) Empty reply from server");
@@ -78,6 +93,23 @@ pub(super) fn cases() -> Vec<Case> {
                 .into_iter()
                 .chain((0..5).flat_map(|_| download())),
         ),
+        Case::new("proxy that expects TLS", after_boot([tunnel()])).user_data(TLS),
+        Case::new("proxy that expects TLS, of a program", after_boot([tunnel()])),
+        Case::new(
+            "proxy that expects TLS, which has no address",
+            after_boot([journal(
+                "nodeadm-config.service",
+                "nodeadm",
+                "fatal nodeadm:106 Command failed {\"error\": \"operation error EC2: DescribeInstances, Failed to connect to proxy URL: \
+                 \\\"https://proxy.example.com\\\"\"}",
+            )]),
+        )
+        .user_data(TLS),
+        Case::new(
+            "HTTP proxy that the scenario does not have",
+            after_boot([cloud("curl: (5) Could not resolve proxy: proxy.corp.internal")]),
+        )
+        .user_data("#!/bin/bash\nexport HTTPS_PROXY=http://proxy.corp.internal:3128\n"),
         after_download("download of a trial", [empty(), failed_part()]).plan(|plan| plan.is_trial = true),
         Case::new(
             "upload",

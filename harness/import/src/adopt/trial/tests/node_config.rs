@@ -222,3 +222,19 @@ fn settings_that_a_generator_renders_name_its_stand_ins() {
         ],
     );
 }
+
+#[test]
+fn a_proxy_that_expects_tls_is_a_limit() {
+    let text = shown(&machine(&node_config(
+        "instance: { environment: { default: { HTTPS_PROXY: \"https://proxy.example.com\" } } }",
+        "",
+    )));
+    assert_has(
+        &text,
+        &[
+            "not checked: the proxy https://proxy.example.com:443: programs speak TLS to it, and the HTTP proxy of nodejoin speaks plain HTTP \
+             (a limit of nodejoin, at which they fail); write `http://proxy.example.com:443` in the user data to try it\n",
+        ],
+    );
+    assert!(!text.contains("http_proxy:"), "{text}");
+}
