@@ -93,9 +93,7 @@ impl ApiServerContainer {
             // The engine aborted the wait.
             tokio::time::sleep(RETRY).await;
         }
-        let logs = self.logs().await;
-        let lines: Vec<_> = logs.lines().collect();
-        lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+        last_words(&self.logs().await)
     }
 
     /// Whether the container has ended or was removed. An engine that does not answer counts as neither.
@@ -113,4 +111,50 @@ fn nat(action: &str, address: Ipv4Addr, via: Ipv4Addr) -> String {
     format!(
         "iptables --wait --table nat {action} OUTPUT --destination {address} --jump DNAT --to-destination {via}"
     )
+}
+
+/// The last lines of a log. After a fatal error, Go's programs print all their goroutines: only the error counts.
+fn last_words(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    let Some(fatal) = lines.iter().rposition(|line| is_fatal(line)) else {
+        return last.join("\n");
+    };
+    let by_entry = lines[fatal..].iter().filter(|line| line.starts_with("entry: "));
+    std::iter::once(&lines[fatal])
+        .chain(by_entry)
+        .copied()
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Whether a line, after the name of its program, is a fatal error of klog or a panic.
+fn is_fatal(line: &str) -> bool {
+    let message = line.split_once(": ").map_or(line, |(_, message)| message);
+    let is_date = |rest: &str| rest.bytes().take(4).filter(u8::is_ascii_digit).count() == 4;
+    message.starts_with("panic: ") || message.strip_prefix('F').is_some_and(is_date)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fatal_error_stands_for_the_goroutines_after_it() {
+        let log = "etcd: ready\n\
+                   kube-controller-manager: F1128 14:43:49.1 226 controllermanager.go:240] timed out\n\
+                   kube-controller-manager: goroutine 1 [running]:\n\
+                   kube-controller-manager: main.main()\n\
+                   entry: kube-controller-manager ended with exit code 255\n\
+                   kube-apiserver: I1128 14:43:49.5 88 shutting down\n";
+        assert_eq!(
+            last_words(log),
+            "kube-controller-manager: F1128 14:43:49.1 226 controllermanager.go:240] timed out\n\
+             entry: kube-controller-manager ended with exit code 255"
+        );
+        let panic = "kube-apiserver: panic: no\nkube-apiserver: goroutine 1 [running]:";
+        assert_eq!(last_words(panic), "kube-apiserver: panic: no");
+        let other = "kube-apiserver: Flag --x has been deprecated\nkube-apiserver: E1128 14:43:49.1 no";
+        assert_eq!(last_words(other), other);
+    }
 }

@@ -461,3 +461,27 @@ fn cluster(role: Option<String>) -> ClusterPlan {
         ..nodejoin_core::testing::cluster()
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kube_controller_manager_starts_again() {
+    let (run, plane) = start().await;
+    let container = plane.container_id().unwrap().to_owned();
+    let in_container = async |command: &str| {
+        let output = run
+            .engine()
+            .exec(&container, &["sh", "-c", command])
+            .await
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    // It has started, and has not ended at once.
+    let wait = "until pidof kube-controller-manager; do sleep 0.1; done";
+    let first = in_container(wait).await;
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let second = in_container(&format!("kill -KILL {first}; sleep 1; {wait}")).await;
+    assert_ne!(first, second);
+    plane.check().await.unwrap();
+
+    plane.shut_down().await;
+    assert_eq!(run.tear_down().await.left, Vec::<String>::new());
+}
