@@ -238,7 +238,9 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     let endpoint = after("https://").or_else(|| after("http://"));
     let endpoint = endpoint.unwrap_or("the API server");
     let host = facts.plan.cluster.endpoint_host(&facts.plan.region);
-    let because = format!("the kubelet cannot connect to {endpoint}: {word}");
+    let without_scheme = line.message.contains(&format!("http://{endpoint}"));
+    let how = if without_scheme { " over HTTP" } else { "" };
+    let because = format!("the kubelet cannot connect to {endpoint}{how}: {word}");
     if let Some(evidence) = other_cluster::endpoint(facts, endpoint, at) {
         let because = format!("{because}; the user data contains the endpoint of another cluster");
         let remedy = other_cluster::remedy_for_endpoint(endpoint);
@@ -247,7 +249,9 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     let passes_it = facts
         .user_data_text()
         .is_some_and(|text| text.contains(host.as_str()));
-    let remedy = if endpoint == host {
+    let remedy = if endpoint == host && without_scheme {
+        format!("pass the endpoint with `https://`: https://{host}")
+    } else if endpoint == host {
         "check in the evidence folder whether the control plane still runs".to_owned()
     } else if passes_it || !endpoint.contains('.') {
         format!(

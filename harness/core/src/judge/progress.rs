@@ -11,6 +11,10 @@ use crate::vocabulary::phase::Phase;
 /// A join that should succeed ends before its timeout once a known cause has lasted for this many settle times.
 const SETTLE_TIMES_BEFORE_GIVING_UP: f64 = 10.0;
 
+/// How long a trial waits for user data that continues after the join, in milliseconds: it may still break the node, and
+/// no expectation of a trial is about its end.
+const USER_DATA_OF_TRIAL: Millis = 60_000;
+
 /// Whether to wait for more events of a join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
@@ -171,7 +175,12 @@ impl<'a> RunningJoin<'a> {
         if self.wants_end_of_user_data() || (expect.phase.is_none() && !has_none_to_wait_for) {
             return Some("the end of user data".to_owned());
         }
-        if !has_none_to_wait_for && !self.has_settled(self.since) {
+        let continues = self.now.saturating_sub(self.since);
+        let waits = match self.plan.is_trial {
+            true => self.settle().max(USER_DATA_OF_TRIAL),
+            false => self.settle(),
+        };
+        if !has_none_to_wait_for && continues < waits {
             return Some("the end of user data".to_owned());
         }
         if let Some(on) = self.until_it_stays_ready() {

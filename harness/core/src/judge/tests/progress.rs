@@ -285,6 +285,19 @@ fn a_ready_node_that_changes_has_to_stay_ready() {
 }
 
 #[test]
+fn a_trial_waits_a_minute_for_user_data_that_continues_after_the_join() {
+    let mut ready = plan("phase: ready");
+    ready.user_data = some_user_data();
+    ready.limits.join_seconds = 300.0;
+    let joined = observed(join());
+    let last = joined.timeline.last().unwrap().at;
+    assert!(is_settled(&ready, &joined, last + 10_000));
+    ready.is_trial = true;
+    assert!(!is_settled(&ready, &joined, last + 10_000));
+    assert!(is_settled(&ready, &joined, last + 61_000));
+}
+
+#[test]
 fn a_node_that_must_be_lost_is_watched_until_its_user_data_ends() {
     let mut required = plan("{ phase: ready, diagnosis: node-lost }");
     required.user_data = Some(UserDataPlan {

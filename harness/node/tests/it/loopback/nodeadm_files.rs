@@ -40,6 +40,26 @@ for image in sys.argv[2:]:
     print(asked.pop() if asked else "none", *answer["auth"])
 "#;
 
+/// Prints the keys of the kubelet's configuration, and those of a drop-in file.
+const ORDER: &str = r#"
+import json
+import sys
+import types
+sys.modules["yaml"] = types.ModuleType("yaml")
+import kubelet_files
+
+written = {}
+kubelet_files.write = written.__setitem__
+authentication = {"anonymous": {}, "webhook": {}, "x509": {}}
+for version, user in (([1, 32], {"registryPullQPS": 1, "kubeAPIQPS": 2}), ([1, 20], {"maxPods": 3})):
+    kubelet = {**kubelet_files.KIND, "tlsCipherSuites": [], "maxPods": 29, "authentication": authentication}
+    kubelet_files.place_user_config(kubelet, user, version, {}, {})
+    for text in written.values():
+        file = json.loads(text)
+        print(*file, *file.get("authentication", []))
+    written.clear()
+"#;
+
 /// A reader of YAML has the same nodes.
 const TYPES: &str = r#"
 from types import SimpleNamespace
@@ -118,6 +138,16 @@ fn python(program: &str, arguments: &[&str]) -> String {
 #[test]
 fn registries_and_feature_gates_are_those_of_nodeadm() {
     assert_eq!(python(PROGRAM, &[]), "as nodeadm\n");
+}
+
+#[test]
+fn keys_of_the_kubelets_files_have_the_order_of_nodeadm() {
+    assert_eq!(
+        python(ORDER, &[]),
+        "apiVersion kind kubeAPIQPS registryPullQPS\n\
+         authentication maxPods tlsCipherSuites kind apiVersion x509 webhook anonymous\n\
+         apiVersion authentication kind maxPods tlsCipherSuites anonymous webhook x509\n"
+    );
 }
 
 #[test]

@@ -145,6 +145,10 @@ pub(super) fn cases() -> Vec<Case> {
             "endpoint of this cluster",
             unregistered(&format!("\"https://{HOST}/api/v1/nodes\": dial tcp: i/o timeout")),
         ),
+        Case::new(
+            "endpoint without a scheme",
+            unregistered(&format!("\"http://{HOST}/api/v1/nodes\": dial tcp 198.18.7.2:80: connect: connection refused")),
+        ),
         Case::new("kubelet that says nothing", after_start([ended(), kubelet("x")])),
         Case::new("kubelet that ended three times after it registered", {
             let events = [node(false), ended(), unknown_flag(), ended(), ended(), unknown_flag()];
