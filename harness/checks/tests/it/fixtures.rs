@@ -100,7 +100,7 @@ const BROKEN: &[(&str, &str)] = &[
     ),
     (
         "sorts-user-configuration-first",
-        r#"        write(KUBELET + "config.json.d/00-nodeadm.conf", json.dumps({**KIND, **user}, indent=4))"#,
+        r#"        write(KUBELET + "config.json.d/00-nodeadm.conf", json.dumps({**KIND, **user}, indent=4, sort_keys=True))"#,
     ),
     (
         "starts-a-running-daemon",

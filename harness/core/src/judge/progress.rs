@@ -11,8 +11,8 @@ use crate::vocabulary::phase::Phase;
 /// A join that should succeed ends before its timeout once a known cause has lasted for this many settle times.
 const SETTLE_TIMES_BEFORE_GIVING_UP: f64 = 10.0;
 
-/// How long a trial waits for user data that continues after the join, in milliseconds: it may still break the node, and
-/// no expectation of a trial is about its end.
+/// How long a trial waits for user data that continues after the join, in milliseconds: it may still break the node,
+/// and no expectation of a trial is about its end.
 const USER_DATA_OF_TRIAL: Millis = 60_000;
 
 /// Whether to wait for more events of a join.
