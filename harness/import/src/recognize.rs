@@ -153,6 +153,16 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
     {
         return whole_file(input, content.as_bytes(), content, FileFormat::NodeConfig);
     }
+    // CloudFormation and its like have parameters instead.
+    let filled_documents: Vec<Tree> = documents
+        .iter()
+        .filter(|document| document.get("apiVersion").is_some() && !input.set.is_empty())
+        .map(|document| document.with_texts(&|text| filled(text, input.set)))
+        .collect();
+    let (documents, content) = match filled_documents.is_empty() {
+        true => (documents, content.to_owned()),
+        false => (filled_documents, filled(content, input.set)),
+    };
     // `kubectl get -o yaml` prints a list.
     let manifests: Vec<&Tree> = documents
         .iter()
@@ -162,7 +172,7 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
         })
         .collect();
     template::check_manifests(
-        content,
+        &content,
         manifests
             .iter()
             .any(|document| cluster_api::is_manifest(document)),
@@ -175,7 +185,7 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
     {
         return found;
     }
-    Err(not_recognized(input, content))
+    Err(not_recognized(input, &content))
 }
 
 /// A stream of manifests for Kubernetes.

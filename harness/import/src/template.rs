@@ -56,8 +56,30 @@ pub(crate) fn check_manifests(text: &str, is_cluster_api: bool) -> Result<(), Im
         line.contains("${") && keys.iter().any(|key| line.starts_with(key))
     };
     match line_of(text, is_open).filter(|_| is_cluster_api) {
-        Some(line) => Err(not_rendered(&CLUSTERCTL, Some(line))),
+        Some(line) => Err(open_manifest(text, line)),
         None => Ok(()),
+    }
+}
+
+/// Names without a default can be given one by one.
+fn open_manifest(text: &str, line: usize) -> ImportError {
+    let open = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let name = open.split_once("${").and_then(|(_, rest)| rest.split_once('}'));
+    let is_name = |name: &str| {
+        name.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let option = name
+        .filter(|(name, _)| is_name(name))
+        .map(|(name, _)| set_option(name));
+    let hint = format!("render it with {}, and give the result", CLUSTERCTL.command);
+    ImportError::Invalid {
+        line: Some(line),
+        column: None,
+        problem: format!("{} that is not rendered yet", CLUSTERCTL.kind),
+        hint: option.map_or(hint.clone(), |option| {
+            format!("give its value, `{option}`, or {hint}")
+        }),
     }
 }
 

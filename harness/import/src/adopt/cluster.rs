@@ -18,7 +18,7 @@ use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::eks::STAND_IN_IPV6;
-use crate::machine::{AmiFamily, Machine, Traits};
+use crate::machine::{AmiFamily, ClusterTraits, Machine, Traits};
 
 /// Where NodeLocal DNSCache listens.
 const NODE_LOCAL_DNS: &str = "169.254.20.10";
@@ -149,6 +149,9 @@ fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>
         [one] if !one.contains(['$', '{', '<']) => Some(one.to_owned()),
         _ => None,
     };
+    // Karpenter's part has a stand-in where the file names no cluster.
+    let stand_in = ClusterTraits::stand_in().name;
+    let of_tag = of_tag.filter(|name| Some(name) != stand_in.as_ref() || stated.name.is_none());
     let of_file = traits.cluster.name.clone().or(of_tag);
     let name = of_file.or_else(|| stated.name.clone())?;
     if let Some(other) = stated.name.as_ref().filter(|other| **other != name) {

@@ -154,6 +154,8 @@ fn manifests_without_a_configuration_are_refused() {
         .replace("metadata: { ", "metadata:\n  ")
         .replace(" }\nspec", "\nspec");
     insta::assert_snapshot!(refused("m.yaml", &template));
+    let given = super::read_with("m.yaml", template.as_bytes(), &[("CLUSTER_NAME", "demo")]);
+    assert!(given.is_ok(), "{given:?}");
 }
 
 #[test]

@@ -65,6 +65,26 @@ fn al2_merges_a_script() {
 }
 
 #[test]
+fn values_fill_in_the_whole_file() {
+    let file = with_pool(
+        "  amiFamily: Custom\n  amiSelectorTerms: [{ id: \"${ami}\" }]\n  tags: { \"team/${name}\": \"${name}\" }\n  userData: |\n    #!/bin/bash\n    /etc/eks/bootstrap.sh ${name}\n",
+    )
+    .replace("role: nodes", "role: \"${role}\"");
+    let set = [
+        ("ami", "ami-0abcdef0123456789"),
+        ("name", "demo"),
+        ("role", "own"),
+    ];
+    let imported = super::read_with("file", file.as_bytes(), &set).unwrap();
+    let traits = &imported.machines[0].traits;
+    assert_eq!(traits.ami_id.as_deref(), Some("ami-0abcdef0123456789"));
+    assert_eq!(traits.role.as_deref(), Some("own"));
+    assert_eq!(traits.cluster.name.as_deref(), Some("demo"));
+    assert_eq!(traits.tags["team/demo"], "demo");
+    assert!(traits.tags.contains_key("kubernetes.io/cluster/demo"));
+}
+
+#[test]
 fn labels_of_a_node_that_starts_its_kubelet_itself_are_left_to_karpenter() {
     for spec in [
         "  amiFamily: AL2\n  userData: |\n    #!/bin/bash\n    /etc/eks/bootstrap.sh demo\n",

@@ -44,7 +44,7 @@ impl Tree {
         })
     }
 
-    /// This document with changed texts of all its scalars.
+    /// This document with changed texts of all its scalars and keys.
     pub(crate) fn with_texts(&self, change: &impl Fn(&str) -> String) -> Tree {
         let value = match &self.value {
             TreeValue::Scalar { text, is_plain } => TreeValue::Scalar {
@@ -55,7 +55,7 @@ impl Tree {
                 TreeValue::List(items.iter().map(|item| item.with_texts(change)).collect())
             }
             TreeValue::Map(entries) => {
-                let changed = |(key, tree): &(String, Tree)| (key.clone(), tree.with_texts(change));
+                let changed = |(key, tree): &(String, Tree)| (change(key), tree.with_texts(change));
                 TreeValue::Map(entries.iter().map(changed).collect())
             }
         };
