@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use nodejoin_core::kubernetes::{Minor, nearest_kubelet_flag};
 use nodejoin_core::vocabulary::nearest::nearest;
 
+use super::kubelet_flags::READ;
 use super::shell::{ShellCommand, ShellScript};
 
 pub(super) const BOOTSTRAP: &str = "/etc/eks/bootstrap.sh";
+/// The flag with arguments of the kubelet.
+const ARGUMENTS: &str = "--kubelet-extra-args";
 /// Programs and flags before the path of a script that run it.
 const RUNNERS: &[&str] = &[
     "sudo",
@@ -85,6 +88,8 @@ pub(crate) struct BootstrapCall {
     repeated: BTreeSet<String>,
     /// A flag behind the name of the cluster, without a blank between them.
     glued: Option<String>,
+    /// Arguments of the kubelet that a later flag of the call replaces.
+    replaced: Vec<String>,
 }
 
 /// The calls of a script, in order.
@@ -118,8 +123,11 @@ impl BootstrapCall {
                 if !self.flags.insert(word.clone()) {
                     self.repeated.insert(word.clone());
                 }
+                let is_repeated = self.repeated.contains(word);
                 if let Some(value) = words.next() {
-                    self.values.insert(word.clone(), value.clone());
+                    let old = self.values.insert(word.clone(), value.clone());
+                    self.replaced
+                        .extend(old.filter(|_| is_repeated && word == ARGUMENTS));
                 }
             } else if word.starts_with("--") {
                 self.joined.insert(word.clone());
@@ -139,6 +147,26 @@ impl BootstrapCall {
 }
 
 impl BootstrapCall {
+    /// Arguments for the kubelet that the script does not pass to it.
+    pub(super) fn lost_flags(&self) -> Vec<String> {
+        let unknown = self
+            .values
+            .iter()
+            .filter(|(flag, _)| !FLAGS.contains(&flag.as_str()));
+        let unknown = unknown.map(|(flag, value)| match value.starts_with("--") {
+            true => value.clone(),
+            false => format!("{flag}={value}"),
+        });
+        let joined = self.joined.iter().map(|word| match word.split_once('=') {
+            Some((flag, value)) if value.starts_with("--") && !READ.contains(&flag) => value.to_owned(),
+            _ => word.clone(),
+        });
+        unknown
+            .chain(joined)
+            .chain(self.replaced.iter().cloned())
+            .collect()
+    }
+
     /// Arguments of the call that no script of an EKS AMI reads, each with what to do.
     pub(crate) fn ignored(&self) -> Vec<String> {
         let unknown = self.flags.iter().filter(|flag| !FLAGS.contains(&flag.as_str()));
@@ -160,7 +188,7 @@ impl BootstrapCall {
                 "a blank is missing before `{flag}`: bootstrap.sh takes it for the end of the cluster's name"
             )
         });
-        let arguments = self.values.get("--kubelet-extra-args");
+        let arguments = self.values.get(ARGUMENTS);
         let literal = arguments.and_then(|arguments| literal_command(arguments));
         let literal = literal.map(|command| {
             format!(

@@ -4,6 +4,7 @@
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 use nodejoin_core::vocabulary::ec2_type::ec2_type;
 
+use super::lost_flags::LostFlags;
 use super::max_pods::{self, Interfaces, NoPods};
 use super::stated::Stated;
 use super::trial::{AdoptionKind, AdoptionLine, line};
@@ -14,6 +15,7 @@ use crate::machine::{LaterBy, Machine, Taint};
 pub(crate) fn expectations(
     machine: &Machine,
     stated: &Stated,
+    lost: &LostFlags,
     is_ipv6: bool,
     report: &mut Vec<AdoptionLine>,
 ) -> YamlText {
@@ -30,21 +32,36 @@ pub(crate) fn expectations(
     taints.extend(flags.taints.iter().filter(is_new).cloned());
     let by_expression = pods_by_expression(machine, stated, report);
     let pods = flags.max_pods.or(by_expression).or(traits.max_pods);
+    labels.extend(lost.wanted.labels.clone());
+    let lost_taints = lost
+        .wanted
+        .taints
+        .iter()
+        .filter(|taint| !traits.taints.contains(taint));
+    taints.extend(lost_taints.cloned());
+    let pods = lost.wanted.max_pods.or(pods);
     for (key, value) in &labels {
-        line(report, AdoptionKind::Expected, format!("label {key}={value}"));
-    }
-    for taint in &taints {
+        let reason = without_effect(lost.wanted.labels.contains_key(key));
         line(
             report,
             AdoptionKind::Expected,
-            format!("taint {} when the node registers", text_of(taint)),
+            format!("label {key}={value}{reason}"),
+        );
+    }
+    for taint in &taints {
+        let reason = without_effect(lost.wanted.taints.contains(taint));
+        line(
+            report,
+            AdoptionKind::Expected,
+            format!("taint {} when the node registers{reason}", text_of(taint)),
         );
     }
     if let Some(pods) = pods {
+        let reason = without_effect(lost.wanted.max_pods.is_some());
         line(
             report,
             AdoptionKind::Expected,
-            format!("capacity for {pods} pods"),
+            format!("capacity for {pods} pods{reason}"),
         );
     }
     let dns = format!("cluster DNS {} in the kubelet", stated.dns.join(","));
@@ -80,6 +97,15 @@ pub(crate) fn expectations(
     for unclear in &flags.unclear {
         line(report, AdoptionKind::NotChecked, unclear);
     }
+    for flag in &stated.flags_elsewhere {
+        if !lost.has(flag) {
+            let why = "no call of bootstrap.sh and no NodeConfig passes it: only a run shows whether the kubelet gets it";
+            line(report, AdoptionKind::NotChecked, format!("`{flag}`: {why}"));
+        } else if !lost.wants(flag) {
+            let text = format!("`{flag}` has no effect: nothing reads it where it stands (see the notes)");
+            line(report, AdoptionKind::NotChecked, text);
+        }
+    }
     let labels = labels
         .into_iter()
         .map(|(key, value)| (key, YamlText::text(&value)));
@@ -101,6 +127,14 @@ pub(crate) fn expectations(
         ("node", Some(node)),
         ("kubelet", Some(kubelet)),
     ])
+}
+
+/// What a line of the report adds about flags that nothing reads.
+fn without_effect(is_lost: bool) -> &'static str {
+    match is_lost {
+        true => ": has no effect where it stands (see the notes); the check fails without it",
+        false => "",
+    }
 }
 
 /// The pods that nodeadm computes from the expression in a NodeConfig.

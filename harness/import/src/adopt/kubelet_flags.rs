@@ -56,6 +56,13 @@ impl KubeletFlags {
         }
     }
 
+    /// Removes what other flags state, too; of a label that is what they give it.
+    pub(super) fn remove(&mut self, others: &Self) {
+        self.labels.retain(|key, _| !others.labels.contains_key(key));
+        self.taints.retain(|taint| !others.taints.contains(taint));
+        self.max_pods = self.max_pods.filter(|pods| others.max_pods != Some(*pods));
+    }
+
     fn labels(&mut self, value: &str) {
         for label in value.split(',').filter(|label| !label.is_empty()) {
             match label.split_once('=') {

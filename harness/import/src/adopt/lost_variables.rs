@@ -44,22 +44,37 @@ impl Flow {
     }
 }
 
+/// The variable, if nothing reads it.
+#[derive(Debug)]
+pub(super) struct LostVariable {
+    /// Why it has no effect, and what to write instead.
+    pub(super) why: String,
+    /// Its value.
+    pub(super) flags: String,
+    /// Whether a script sets it, and not a file.
+    pub(super) is_certain: bool,
+}
+
 /// Explains why the variable has no effect, and what to write instead. `is_completed`: EKS adds a part of its own.
 pub(super) fn lost_variable(
     user_data: &[u8],
     stated: &Stated,
     choice: &AmiChoice,
     is_completed: bool,
-) -> Option<String> {
+) -> Option<LostVariable> {
     if stated.text.lines().any(is_reader) {
         return None;
     }
     let flow = Flow::of(choice);
     let parts = parse(user_data).scripts();
     let own = parts.iter().map(|part| String::from_utf8_lossy(&part.content));
-    let found = own
-        .map(|text| shell::read(&text))
-        .find_map(|script| of_script(&script, stated, flow, is_completed));
+    let found = own.map(|text| shell::read(&text)).find_map(|script| {
+        Some(LostVariable {
+            why: of_script(&script, stated, flow, is_completed)?,
+            flags: script.variables.get(NAME).cloned().unwrap_or_default(),
+            is_certain: true,
+        })
+    });
     // No file of AL2023 reads the variable from another file, such as a drop-in of the unit.
     let mut lines = stated.text.lines().filter(|_| flow == Flow::Nodeadm);
     let is_set =
@@ -72,7 +87,12 @@ pub(super) fn lost_variable(
     found.or_else(|| {
         let line = lines.find(|line| is_set(line) && !is_run_elsewhere())?;
         let (_, value) = line.split_once("KUBELET_EXTRA_ARGS=")?;
-        Some(of_nodeadm(value.trim_matches(['"', '\''])))
+        let flags = value.trim_matches(['"', '\'']);
+        Some(LostVariable {
+            why: of_nodeadm(flags),
+            flags: flags.to_owned(),
+            is_certain: false,
+        })
     })
 }
 
@@ -204,7 +224,8 @@ mod tests {
         machine.traits.ami_family = family;
         let stated = Stated::of(text.as_bytes());
         let choice = ami::choose(&machine, &stated).unwrap();
-        lost_variable(text.as_bytes(), &stated, &choice, is_completed).unwrap_or_default()
+        let lost = lost_variable(text.as_bytes(), &stated, &choice, is_completed);
+        lost.map(|lost| lost.why).unwrap_or_default()
     }
 
     fn lost(text: &str, family: AmiFamily) -> String {

@@ -33,6 +33,7 @@
 //! | `stand_ins` | names values of the cluster that no file states |
 //! | `lost_lines` | lines that nothing runs |
 //! | `lost_variables` | a variable that nothing reads |
+//! | `lost_flags` | flags of the kubelet that nothing reads |
 //! | `expectations` | what the node must have |
 //! | `trial` | the scenario and the report |
 
@@ -48,6 +49,7 @@ mod error;
 mod expectations;
 mod kubelet_fields;
 mod kubelet_flags;
+mod lost_flags;
 mod lost_lines;
 mod lost_variables;
 mod max_pods;

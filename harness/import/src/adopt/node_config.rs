@@ -26,6 +26,8 @@ pub(crate) struct NodeConfigs {
     pub(crate) max_pods_expression: Option<String>,
     /// Fields that nodeadm does not know and ignores, each with what to do.
     pub(crate) ignored: Vec<String>,
+    /// Flags of the kubelet in such fields, and settings with which a flag is equal.
+    pub(crate) lost_flags: Vec<String>,
 }
 
 /// The fields of a NodeConfig whose fields are known, from nodeadm's api/v1alpha1.
@@ -54,6 +56,9 @@ const FIELDS: [(&str, &[&str]); 6] = [
     ),
 ];
 
+/// The field with the configuration of the kubelet.
+const CONFIG: &str = "spec.kubelet.config";
+
 impl NodeConfigs {
     /// Adds a document; other documents are ignored.
     pub(crate) fn add(&mut self, text: &str) {
@@ -77,25 +82,29 @@ impl NodeConfigs {
     /// Finds the fields that nodeadm, or the kubelet, ignores.
     fn unknown_fields(&mut self, document: &Tree) {
         for (path, known) in FIELDS {
-            let keys: Vec<&str> = path.split('.').collect();
+            let keys: Vec<&str> = path.split('.').filter(|key| !key.is_empty()).collect();
             let fields = document.at(&keys).map(Tree::entries).unwrap_or_default();
-            let unknown = fields.iter().filter(|(key, _)| !known.contains(&key.as_str()));
-            self.ignored.extend(unknown.map(|(key, value)| {
+            for (key, value) in fields.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
                 let place = FIELDS.iter().find(|(_, fields)| fields.contains(&key.as_str()));
-                let near = || nearest(key, known.iter().copied()).map(|near| format!("{path}.{near}"));
-                let meant = place.map(|(place, _)| format!("{place}.{key}")).or_else(near);
-                ignored("nodeadm", path, key, value, meant)
-            }));
+                let near = || nearest(key, known.iter().copied()).map(|near| joined(path, near));
+                let meant = place.map(|(place, _)| joined(place, key));
+                let meant = meant.or_else(near);
+                self.ignored.push(ignored("nodeadm", path, key, value, meant));
+                lose(key, value, &mut self.lost_flags);
+            }
         }
-        let path = "spec.kubelet.config";
         let settings = document
             .at(&["spec", "kubelet", "config"])
             .map(Tree::entries)
             .unwrap_or_default();
-        self.ignored.extend(settings.iter().filter_map(|(key, value)| {
-            let meant = format!("{path}.{}", kubelet_fields::meant(key)?);
-            Some(ignored("the kubelet", path, key, value, Some(meant)))
-        }));
+        for (key, value) in settings {
+            if let Some(meant) = kubelet_fields::meant(key) {
+                let place = joined(CONFIG, meant);
+                self.ignored
+                    .push(ignored("the kubelet", CONFIG, key, value, Some(place)));
+                lose(meant, value, &mut self.lost_flags);
+            }
+        }
     }
 
     fn document(&mut self, document: &Tree) {
@@ -149,6 +158,28 @@ impl NodeConfigs {
     }
 }
 
+fn joined(path: &str, key: &str) -> String {
+    match path.is_empty() {
+        true => key.to_owned(),
+        false => format!("{path}.{key}"),
+    }
+}
+
+/// Finds the flags in a field that nothing reads.
+fn lose(key: &str, value: &Tree, lost: &mut Vec<String>) {
+    match value.text() {
+        Some(text) if key == "maxPods" => lost.push(format!("--max-pods={text}")),
+        Some(text) if text.starts_with("--") => lost.push(text.to_owned()),
+        _ => {}
+    }
+    for (key, value) in value.entries() {
+        lose(key, value, lost);
+    }
+    for item in value.items() {
+        lose("", item, lost);
+    }
+}
+
 fn ignored(by: &str, path: &str, key: &str, value: &Tree, meant: Option<String>) -> String {
     let line = value
         .line()
@@ -157,7 +188,8 @@ fn ignored(by: &str, path: &str, key: &str, value: &Tree, meant: Option<String>)
     let meant = meant
         .map(|meant| format!("; did you mean `{meant}`?"))
         .unwrap_or_default();
-    format!("{by} has no field `{path}.{key}`{line} and ignores it{meant}")
+    let field = joined(path, key);
+    format!("{by} has no field `{field}`{line} and ignores it{meant}")
 }
 
 fn taint(tree: &Tree) -> Option<Taint> {

@@ -40,6 +40,9 @@ pub(crate) struct Stated {
     /// That, or the value of a variable that no call passes on: it names the network of the cluster.
     pub(crate) known_dns: Option<String>,
     pub(crate) flags: KubeletFlags,
+    /// Flags that no call passes on, such as `--max-pods=20`: a command may write them into a file, which only a run
+    /// shows.
+    pub(crate) flags_elsewhere: Vec<String>,
     /// The text of all parts, for words that any part may contain.
     pub(crate) text: String,
     variables: BTreeMap<String, String>,
@@ -200,11 +203,10 @@ impl Stated {
         if let Some(taints) = self.variables.get("NODE_TAINTS") {
             self.flags.add(&format!("--register-with-taints={taints}"));
         }
-        self.flags_elsewhere();
+        self.find_flags_elsewhere();
     }
 
-    /// Flags that no call passes on: a command writes them into a file, which only a run shows.
-    fn flags_elsewhere(&mut self) {
+    fn find_flags_elsewhere(&mut self) {
         if !self.flags.unclear.is_empty() {
             return;
         }
@@ -221,12 +223,10 @@ impl Stated {
             .filter_map(|(flag, is_read)| {
                 let mut lines = self.text.lines().filter(is_code).filter(|_| !is_read);
                 let value = lines.find_map(|line| literal_of(line, flag))?;
-                Some(format!(
-                    "`{flag}={value}`, which the user data writes into a file"
-                ))
+                Some(format!("{flag}={value}"))
             });
-        let unclear: Vec<String> = values.collect();
-        self.flags.unclear = unclear;
+        let found: Vec<String> = values.collect();
+        self.flags_elsewhere = found;
     }
 
     /// The cluster, without what is not stated.
@@ -342,12 +342,11 @@ mod tests {
     #[test]
     fn flags_that_a_command_writes_are_not_read() {
         let unclear = |line: &str| {
-            Stated::of(format!("#!/bin/bash\n{line}\n").as_bytes())
-                .flags
-                .unclear
+            let stated = Stated::of(format!("#!/bin/bash\n{line}\n").as_bytes());
+            stated.flags_elsewhere
         };
         let taint = "sed -i '/^KUBELET_EXTRA_ARGS=/a KUBELET_EXTRA_ARGS+=\" --register-with-taints=a.b/c=d:NoSchedule\"' /etc/eks/bootstrap.sh";
-        let written = |flag: &str| vec![format!("`{flag}`, which the user data writes into a file")];
+        let written = |flag: &str| vec![flag.to_owned()];
         assert_eq!(
             unclear(taint),
             written("--register-with-taints=a.b/c=d:NoSchedule")

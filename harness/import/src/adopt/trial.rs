@@ -14,6 +14,7 @@ use super::cloud_config_keys;
 use super::cluster::{self, Surroundings};
 use super::error::AdoptError;
 use super::expectations;
+use super::lost_flags::LostFlags;
 use super::lost_lines;
 use super::lost_variables::lost_variable;
 use super::placeholders::{self, Placeholder};
@@ -140,7 +141,8 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let texts = [read.or(user_data.as_deref()).unwrap_or_default()];
     let texts = texts.into_iter().chain(scripts.iter().map(String::as_bytes));
     report_replaced(texts, &stated, &mut report);
-    let expect = expectations::expectations(machine, &stated, is_ipv6, &mut report);
+    let lost_flags = LostFlags::of(&stated, lost_variable.as_ref());
+    let expect = expectations::expectations(machine, &stated, &lost_flags, is_ipv6, &mut report);
     for path in translated.iter().flat_map(|translated| &translated.not_run) {
         let text = format!("`{path}`, which only Bottlerocket itself runs");
         line(&mut report, AdoptionKind::NotChecked, text);
@@ -155,7 +157,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         .iter()
         .chain(&stated.configs.ignored)
         .chain(&lost)
-        .chain(&lost_variable)
+        .chain(lost_variable.as_ref().map(|variable| &variable.why))
         .chain(&machine.notes);
     for text in texts {
         line(&mut report, AdoptionKind::Note, text);

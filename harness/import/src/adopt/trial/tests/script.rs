@@ -56,6 +56,47 @@ fn arguments_that_no_bootstrap_script_reads_are_noted() {
 }
 
 #[test]
+fn flags_that_never_reach_the_kubelet_are_expected_and_missed() {
+    let call = "/etc/eks/bootstrap.sh demo";
+    let lost = ": has no effect where it stands (see the notes); the check fails without it\n";
+    for (text, expected) in [
+        (
+            format!("{call} --kublet-extra-args '--node-labels=tier=web --max-pods=7'"),
+            &["label tier=web", "capacity for 7 pods"][..],
+        ),
+        (
+            format!("{call} --kubelet-extra-args --node-labels=a=b --register-with-taints=c=d:NoSchedule"),
+            &["taint c=d:NoSchedule when the node registers"],
+        ),
+        (
+            format!("{call} --kubelet-extra-args --node-labels=a=b --kubelet-extra-args --v=2"),
+            &["label a=b"],
+        ),
+        (
+            format!("KUBELET_EXTRA_ARGS=--node-labels=e=f\n{call}"),
+            &["label e=f"],
+        ),
+    ] {
+        let report = shown(&machine(&format!("#!/bin/bash\n{text}\n")));
+        let pieces: Vec<String> = expected.iter().map(|what| format!("{what}{lost}")).collect();
+        assert_has(&report, &pieces.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(!report.contains("not checked"), "{report}");
+    }
+    let elsewhere = shown(&machine(&format!(
+        "#!/bin/bash\nsed -i 's/--v=2/--max-pods=20/' {call}\n{call}\n"
+    )));
+    assert_has(
+        &elsewhere,
+        &["not checked: `--max-pods=20`: no call of bootstrap.sh"],
+    );
+    // One of two calls passes its flags.
+    let two = shown(&machine(&format!(
+        "#!/bin/bash\n{call} --kublet-extra-args --max-pods=7\n{call} --kublet-extra-args --max-pods=7\n"
+    )));
+    assert_has(&two, &["not checked: `--max-pods=7` has no effect"]);
+}
+
+#[test]
 fn lines_without_an_effect_are_noted() {
     let behind = format!(
         "{}--B\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n",
