@@ -130,6 +130,10 @@ const FIELDS: [&str; 125] = [
     "userNamespaces",
 ];
 
+pub(super) fn is_field(field: &str) -> bool {
+    FIELDS.contains(&field)
+}
+
 /// The field that a misspelt one means. `None`: it is right, or nothing is like it: older kubelets have others.
 pub(super) fn meant(field: &str) -> Option<&'static str> {
     if FIELDS.contains(&field) {

@@ -31,7 +31,8 @@ pub(crate) struct NodeConfigs {
 }
 
 /// The fields of a NodeConfig whose fields are known, from nodeadm's api/v1alpha1.
-const FIELDS: [(&str, &[&str]); 6] = [
+const FIELDS: [(&str, &[&str]); 7] = [
+    ("", &["apiVersion", "kind", "metadata", "spec", "status"]),
     (
         "spec",
         &["cluster", "containerd", "instance", "kubelet", "featureGates"],
@@ -86,9 +87,10 @@ impl NodeConfigs {
             let fields = document.at(&keys).map(Tree::entries).unwrap_or_default();
             for (key, value) in fields.iter().filter(|(key, _)| !known.contains(&key.as_str())) {
                 let place = FIELDS.iter().find(|(_, fields)| fields.contains(&key.as_str()));
+                let of_kubelet = || kubelet_fields::is_field(key).then(|| format!("{CONFIG}.{key}"));
                 let near = || nearest(key, known.iter().copied()).map(|near| joined(path, near));
                 let meant = place.map(|(place, _)| joined(place, key));
-                let meant = meant.or_else(near);
+                let meant = meant.or_else(of_kubelet).or_else(near);
                 self.ignored.push(ignored("nodeadm", path, key, value, meant));
                 lose(key, value, &mut self.lost_flags);
             }
@@ -215,11 +217,28 @@ mod tests {
             [
                 "nodeadm has no field `spec.flags` (line 5 of its document) and ignores it; did you mean `spec.kubelet.flags`?",
                 "nodeadm has no field `spec.cluster.nmae` (line 4 of its document) and ignores it; did you mean `spec.cluster.name`?",
-                "nodeadm has no field `spec.kubelet.registryPullQPS` (line 7 of its document) and ignores it",
+                "nodeadm has no field `spec.kubelet.registryPullQPS` (line 7 of its document) and ignores it; did you mean \
+                 `spec.kubelet.config.registryPullQPS`?",
                 "the kubelet has no field `spec.kubelet.config.maxpods` (line 8 of its document) and ignores it; did you mean \
                  `spec.kubelet.config.maxPods`?",
             ]
         );
+    }
+
+    #[test]
+    fn fields_beside_the_spec_are_named_and_their_flags_are_lost() {
+        let mut configs = NodeConfigs::default();
+        configs.add(
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\nkubelet:\n  config: { maxPods: 42 }\n  flags: [--node-labels=a=b]\n",
+        );
+        assert_eq!(
+            configs.ignored,
+            [
+                "nodeadm has no field `kubelet` (line 5 of its document) and ignores it; did you mean `spec.kubelet`?"
+            ]
+        );
+        assert_eq!(configs.lost_flags, ["--max-pods=42", "--node-labels=a=b"]);
+        assert_eq!((configs.flags.labels.len(), configs.flags.max_pods), (0, None));
     }
 
     #[test]
