@@ -108,12 +108,23 @@ fn described(mut machine: Machine) -> Result<Machine, ImportError> {
         None if text::is_node_config(content) => {
             text::describe(&mut machine, content, crate::machine::FileFormat::NodeConfig)?;
         }
+        None if is_encoded_again(content) => machine.notes.push(
+            "cloud-init does not run the user data: it is base64 of base64; encode it once, as launch templates, Pulumi's `userData` \
+             and Terraform's `user_data_base64` take it"
+                .to_owned(),
+        ),
         None => machine.notes.push(format!(
             "cloud-init does not run the user data: it begins with `{}`, which is neither `#!`, `#cloud-config` nor a MIME header",
             text::beginning(content)
         )),
     }
     Ok(machine)
+}
+
+/// Whether a text without base64 of its API is base64 of user data.
+fn is_encoded_again(content: &str) -> bool {
+    let inner = text::decoded(content.as_bytes()).and_then(|inner| String::from_utf8(inner).ok());
+    inner.is_some_and(|inner| text::is_user_data(inner.as_bytes()))
 }
 
 /// The account in an ARN of IAM.

@@ -477,8 +477,8 @@ pub(super) fn user_data_is_base64(facts: &Facts<'_>) -> Option<Finding> {
         |(at, line)| Evidence::journal(at, line),
     );
     let because = "the user data is encoded in base64 twice, so nothing in it ran".to_owned();
-    let remedy =
-        "pass the user data without encoding it: EC2's API and CloudFormation's Fn::Base64 encode it once"
-            .to_owned();
+    let remedy = "encode the user data once: EC2's API, launch templates and Terraform's `user_data_base64` take base64, while \
+                  `Fn::Base64` and Terraform's `user_data` of an instance encode plain text themselves"
+        .to_owned();
     facts.final_(Cause::UserDataNeverRan, because, &evidence, remedy)
 }

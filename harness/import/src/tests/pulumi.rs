@@ -57,6 +57,18 @@ fn templates_and_configurations_are_read() {
 }
 
 #[test]
+fn user_data_that_is_encoded_twice_is_to_be_encoded_once() {
+    let twice = base64(&base64(SCRIPT));
+    let found = machine(&stack(&[resource(
+        TEMPLATE,
+        "lt",
+        json!({"userData": twice, "imageId": "ami-1"}),
+    )]));
+    let note = found.notes.iter().find(|note| note.contains("encode it once"));
+    assert!(note.is_some(), "{:?}", found.notes);
+}
+
+#[test]
 fn node_groups_state_labels_and_what_eks_adds() {
     let text = stack(&[
         resource(TEMPLATE, "lt", json!({})),
