@@ -28,6 +28,7 @@ pub fn plan() -> Plan {
         same_as: None,
         id: parsed("demo"),
         is_trial: false,
+        is_ami_stated: false,
         overlay_ranges: Vec::new(),
         name: "demo".to_owned(),
         file: "demo.yaml".to_owned(),

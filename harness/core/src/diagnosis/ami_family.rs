@@ -29,6 +29,6 @@ pub(super) fn other(facts: &Facts<'_>) -> Option<Finding> {
             return None;
         }
     };
-    let remedy = facts.plan.key_hint(&format!("image: {}", other.image()));
+    let remedy = other.remedy(facts.plan);
     facts.final_(Cause::WrongAmiFamily, other.what().to_owned(), &evidence, remedy)
 }

@@ -30,6 +30,9 @@ pub struct Plan {
     /// Whether `nodejoin try` wrote the scenario for this run: no file of the user contains it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_trial: bool,
+    /// Whether the file of a trial decides the family of the AMI, which its user data must fit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_ami_stated: bool,
     /// Whether the run ends where the machine starts its kubelet, whose place a program of the harness takes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_probe: bool,

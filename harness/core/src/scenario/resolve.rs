@@ -112,6 +112,7 @@ pub(super) fn resolve(
         },
         id,
         is_trial: false,
+        is_ami_stated: false,
     };
     if let Some((user_data, scripts)) =
         user_data::read(scenario.user_data.as_ref(), &plan, path, text, files, problems)

@@ -46,11 +46,26 @@ impl OtherFamily {
         }
     }
 
+    /// What to change.
+    #[must_use]
+    pub fn remedy(self, plan: &Plan) -> String {
+        let change = match self {
+            _ if !plan.is_ami_stated => return plan.key_hint(&format!("image: {}", self.image())),
+            Self::NodeConfigOnAl2 => {
+                "call /etc/eks/bootstrap.sh in place of the NodeConfig, or name an AMI of Amazon Linux 2023"
+            }
+            Self::BootstrapScriptOnAl2023 => {
+                "write a NodeConfig in place of the call, or name an AMI of Amazon Linux 2"
+            }
+        };
+        format!("{change} in {}, which decides the AMI", plan.file)
+    }
+
     /// The line for a run that is about to boot the node. A scenario that expects a failure gets none.
     #[must_use]
     pub fn warning(plan: &Plan) -> Option<String> {
         let other = Self::of(plan).filter(|_| plan.causes().next().is_none())?;
-        let hint = plan.key_hint(&format!("image: {}", other.image()));
+        let hint = other.remedy(plan);
         Some(format!("warning: {}: {}\n  do: {hint}", plan.file, other.what()))
     }
 
@@ -154,6 +169,12 @@ mod tests {
             "{warning}"
         );
         assert!(warning.contains("image: al2023"), "{warning}");
+        plan.is_ami_stated = true;
+        let warning = OtherFamily::warning(&plan).unwrap();
+        assert!(
+            warning.contains("name an AMI of Amazon Linux 2023 in demo.yaml") && !warning.contains("image:"),
+            "{warning}"
+        );
         plan.expect.diagnosis = Some(crate::vocabulary::cause::Cause::WrongAmiFamily);
         assert_eq!(OtherFamily::warning(&plan), None);
     }

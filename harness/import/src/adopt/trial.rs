@@ -41,6 +41,8 @@ pub struct Trial {
     pub user_data: Option<Vec<u8>>,
     /// The built-in node image, unless it is the default one.
     pub image: Option<&'static str>,
+    /// Whether the file, or a default of its tool, decides the family of the AMI.
+    pub is_ami_stated: bool,
     /// Files of the AMI that the node image lacks.
     pub ami_files: Vec<AmiFiles>,
     pub report: Vec<AdoptionLine>,
@@ -170,6 +172,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         is_translated: translated.is_some(),
         user_data,
         image: choice.image,
+        is_ami_stated: machine.traits.ami_family.is_some(),
         ami_files: choice.files,
         report,
         kubernetes,

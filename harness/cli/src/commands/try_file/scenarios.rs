@@ -61,7 +61,11 @@ fn loaded(
     }
     preflight::replace_image(&mut plans, args.options.image.as_deref())?;
     preflight::images(&plans)?;
+    let is_image_given = tried.added.has("image") || args.options.image.is_some();
     for plan in &mut plans {
+        let is_of = |trial: &&Trial| Path::new(&plan.file).file_stem() == Some(trial.id.as_ref());
+        let trial = tried.trials.iter().find(is_of);
+        plan.is_ami_stated = !is_image_given && trial.is_some_and(|trial| trial.is_ami_stated);
         // The scenario is in no file: reports name the user's.
         plan.file.clone_from(&tried.name);
         plan.is_trial = true;
