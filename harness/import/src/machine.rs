@@ -276,6 +276,25 @@ pub struct Traits {
     /// Pod capacity that the Node must have.
     pub max_pods: Option<u32>,
     pub cluster: ClusterTraits,
+    /// Values above that the reader of the file made up, as a report names them, such as `region us-west-2`.
+    pub stand_ins: BTreeMap<String, StandIn>,
+}
+
+/// Why a value is a stand-in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StandIn {
+    NotStated,
+    /// The file names it by another name, which only AWS resolves.
+    OnlyInAws,
+}
+
+impl fmt::Display for StandIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotStated => "the file states none",
+            Self::OnlyInAws => "only AWS knows the one that the file means",
+        })
+    }
 }
 
 impl Traits {

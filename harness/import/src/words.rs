@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::aws::AuthenticationMode;
 
-use crate::machine::{AmiFamily, CapacityType, STAND_IN_AMI, Taint, TaintEffect};
+use crate::machine::{AmiFamily, CapacityType, STAND_IN_AMI, StandIn, Taint, TaintEffect};
 use crate::tree::Tree;
 
 /// What to give for a name with `--set`: the run knows its own endpoint and certificate authority.
@@ -102,9 +102,19 @@ pub(crate) fn version_of_image(image: &str) -> Option<String> {
     image.split(['/', '-', ':']).find(is_minor).map(str::to_owned)
 }
 
+/// Whether an AMI is named by a parameter of SSM.
+pub(crate) fn is_parameter(image: &str) -> bool {
+    image.contains('/') || image.starts_with("resolve:")
+}
+
+/// What the report says of an AMI whose id only AWS knows.
+pub(crate) fn stand_in_ami() -> (String, StandIn) {
+    (format!("AMI id {STAND_IN_AMI}"), StandIn::OnlyInAws)
+}
+
 /// The id of an AMI; a stand-in for a parameter of SSM, whose value only AWS knows.
 pub(crate) fn ami_id(image: &str) -> String {
-    match image.contains('/') || image.starts_with("resolve:") {
+    match is_parameter(image) {
         true => STAND_IN_AMI.to_owned(),
         false => image.to_owned(),
     }

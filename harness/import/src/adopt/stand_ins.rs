@@ -17,6 +17,15 @@ pub(super) fn name_stand_ins(
     report: &mut [AdoptionLine],
 ) {
     let traits = &machine.traits;
+    for line in report
+        .iter_mut()
+        .filter(|line| line.kind == AdoptionKind::Adopted)
+    {
+        if let Some(why) = traits.stand_ins.get(&line.text) {
+            line.kind = AdoptionKind::Chosen;
+            line.text.push_str(&format!(", a stand-in: {why}"));
+        }
+    }
     let cluster = &traits.cluster;
     let here = traits.region.as_deref().and_then(|region| region.parse().ok());
     let made = [ClusterTraits::stand_in(), ClusterTraits::stand_in_at(here)];

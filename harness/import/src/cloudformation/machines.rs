@@ -1,15 +1,17 @@
 //! The machines of a template.
 
+use std::collections::BTreeMap;
+
 use super::groups::StackGroup;
 use super::reference::{cluster_property, is_cluster};
 use super::template::{Template, invalid};
 use crate::ec2::{add_managed, key_and_value, not_a_node, traits};
 use crate::error::ImportError;
-use crate::machine::{AmiFamily, ClusterTraits, Machine, STAND_IN_AMI, System};
+use crate::machine::{AmiFamily, ClusterTraits, Machine, STAND_IN_AMI, StandIn, System, Traits};
 use crate::reading::Reading;
 use crate::text::{from_base64, joins};
 use crate::tree::{Tree, TreeValue};
-use crate::words::{authentication_mode, dns_ip, family_of_image, version_of_image};
+use crate::words::{authentication_mode, dns_ip, family_of_image, stand_in_ami, version_of_image};
 
 /// Adds the machines of a template; `prefix` begins their names.
 pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) {
@@ -241,14 +243,17 @@ fn base(template: &Template<'_>, properties: &Tree) -> Machine {
         traits.instance_profile = known.text_at(&["IamInstanceProfile"]);
     }
     traits.region = template.pseudo("AWS::Region");
+    traits.stand_ins.extend(template.stand_ins());
+    add_role(template, properties, &mut traits);
     // An AMI that only CloudFormation knows is an AMI.
     let image = properties.get("ImageId").filter(|_| traits.ami_id.is_none());
     if let Some(image) = image.filter(|image| template.evaluate(image).is_err()) {
         traits.ami_family = image.text().and_then(family_of_image);
         traits.image_version = image.text().and_then(version_of_image);
         traits.ami_id = Some(STAND_IN_AMI.to_owned());
+        traits.stand_ins.extend([stand_in_ami()]);
     }
-    traits.cluster = cluster(template);
+    traits.cluster = cluster(template, &mut traits.stand_ins);
     Machine {
         line: properties.line(),
         traits,
@@ -256,8 +261,31 @@ fn base(template: &Template<'_>, properties: &Tree) -> Machine {
     }
 }
 
+/// The role of the instance profile, if the template defines both.
+fn add_role(template: &Template<'_>, properties: &Tree, traits: &mut Traits) {
+    let Some(field) = properties.get("IamInstanceProfile") else {
+        return;
+    };
+    let places = [field.get("Arn"), field.get("Name"), Some(field)];
+    let profile = places
+        .into_iter()
+        .flatten()
+        .find_map(|place| template.referred(place));
+    let role = profile.and_then(|profile| profile.at(&["Properties", "Roles", "0"]));
+    let Some(role) = role else { return };
+    traits.role = template.text_of(role).ok().filter(|name| !name.is_empty());
+    let has_name = template
+        .referred(role)
+        .is_none_or(|resource| resource.at(&["Properties", "RoleName"]).is_some());
+    if let (Some(name), false) = (&traits.role, has_name) {
+        traits
+            .stand_ins
+            .insert(format!("role {name}"), StandIn::OnlyInAws);
+    }
+}
+
 /// The cluster of the template, if it has one only.
-fn cluster(template: &Template<'_>) -> ClusterTraits {
+fn cluster(template: &Template<'_>, stand_ins: &mut BTreeMap<String, StandIn>) -> ClusterTraits {
     let mut clusters = template
         .resources()
         .iter()
@@ -274,8 +302,13 @@ fn cluster(template: &Template<'_>) -> ClusterTraits {
         property("KubernetesNetworkConfig"),
         &["ServiceIpv4Cidr", "serviceIpv4Cidr"],
     );
+    let name = template.cluster_name(resource);
+    let stated = cluster_property(resource, "Name").and_then(Tree::text);
+    if Some(&name) == ClusterTraits::stand_in().name.as_ref() && stated != Some(name.as_str()) {
+        stand_ins.insert(format!("cluster name {name}"), StandIn::NotStated);
+    }
     ClusterTraits {
-        name: Some(template.cluster_name(resource)),
+        name: Some(name),
         version: property("Version").and_then(|tree| tree.text().map(str::to_owned)),
         dns_ip: cidr.as_deref().and_then(dns_ip),
         service_cidr: cidr,

@@ -2,6 +2,7 @@
 
 use super::template::{Template, at, invalid, nothing, text};
 use crate::error::ImportError;
+use crate::machine::StandIn;
 use crate::tree::{Tree, TreeValue};
 
 /// What CloudFormation fills in by region and account; `--set` takes precedence.
@@ -60,6 +61,25 @@ impl Template<'_> {
                 .cloned()
                 .unwrap_or_else(|| (*default).to_owned()),
         )
+    }
+
+    /// The pseudo parameters without a value of the user, as a report names them.
+    pub(super) fn stand_ins(&self) -> impl Iterator<Item = (String, StandIn)> {
+        let named = [("AWS::Region", "region"), ("AWS::AccountId", "account")];
+        named.into_iter().filter_map(|(pseudo, what)| {
+            let value = self.pseudo(pseudo).filter(|_| !self.set.contains_key(pseudo))?;
+            Some((format!("{what} {value}"), StandIn::NotStated))
+        })
+    }
+
+    /// The resource that `Ref` or `Fn::GetAtt` refers to.
+    pub(super) fn referred(&self, tree: &Tree) -> Option<&Tree> {
+        let attribute = tree.get("Fn::GetAtt");
+        let name = tree
+            .text_at(&["Ref"])
+            .or_else(|| attribute?.text_at(&["0"]))
+            .or_else(|| Some(attribute?.text()?.split_once('.')?.0.to_owned()))?;
+        self.resource(&name)
     }
 
     fn parameter(&self, argument: &Tree, name: &str, parameter: &Tree) -> Result<Tree, ImportError> {

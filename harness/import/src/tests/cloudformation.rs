@@ -63,6 +63,38 @@ Resources:
         - { Key: other, Value: x, PropagateAtLaunch: false }
 "#;
 
+/// The lines of a report about values that the file does not state.
+#[test]
+fn what_the_reader_makes_up_is_a_stand_in() {
+    let text = "Resources:\n  Cluster: { Type: AWS::EKS::Cluster, Properties: { Name: !Ref AWS::StackName } }\n  Role: { Type: AWS::IAM::Role }\n  \
+                Profile: { Type: AWS::IAM::InstanceProfile, Properties: { Roles: [!Ref Role] } }\n  Config:\n    \
+                Type: AWS::AutoScaling::LaunchConfiguration\n    Properties:\n      IamInstanceProfile: !Ref Profile\n      \
+                ImageId: \"{{resolve:ssm:/aws/service/eks/optimized-ami/1.29/amazon-linux-2/recommended/image_id}}\"\n      \
+                UserData: !Base64 { \"Fn::Sub\": \"#!/bin/bash\\n/etc/eks/bootstrap.sh ${Cluster}\\n\" }\n";
+    let report = |set: &[(&str, &str)]| {
+        let imported = read_with("t.yaml", text.as_bytes(), set).unwrap();
+        let trial = crate::adopt(&imported.machines[0], &BTreeMap::new()).unwrap();
+        let lines = trial
+            .report
+            .iter()
+            .map(|line| format!("{}: {}\n", line.kind, line.text));
+        lines.collect::<String>()
+    };
+    let made_up = report(&[]);
+    for expected in [
+        "chosen: region us-west-2, a stand-in: the file states none\n",
+        "chosen: cluster name nodejoin, a stand-in: the file states none\n",
+        "chosen: role nodejoin-Role, a stand-in: only AWS knows the one that the file means\n",
+        "chosen: AMI id ami-0123456789abcdef0, a stand-in: only AWS knows the one that the file means\n",
+    ] {
+        assert!(made_up.contains(expected), "{expected}\n{made_up}");
+    }
+    assert!(!made_up.contains("instance profile"), "{made_up}");
+    let stated = report(&[("AWS::Region", "us-west-2"), ("AWS::StackName", "demo")]);
+    assert!(stated.contains("adopted: region us-west-2\n"), "{stated}");
+    assert!(stated.contains("adopted: cluster name demo\n"), "{stated}");
+}
+
 #[test]
 fn functions_are_evaluated() {
     let imported = read_with(
