@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 
+use super::labels::{is_kept, notes};
 use super::node_class::NodeClass;
 use super::node_pool::NodePool;
 use super::render::user_data;
@@ -82,6 +83,7 @@ impl KarpenterNode<'_> {
         traits.tags.insert("eks:eks-cluster-name".to_owned(), cluster);
         if let Some(pool) = self.pool {
             traits.tags.insert(pool.label.to_owned(), pool.name.clone());
+            machine.notes.extend(notes(pool));
         }
         traits.ami_family = Some(family);
         traits.instance_type = self.pool.and_then(NodePool::instance_type);
@@ -140,7 +142,7 @@ impl KarpenterNode<'_> {
     /// The kubelet may not set labels of Kubernetes' own domains itself: Karpenter adds those after the join.
     fn labels(&self, family: AmiFamily) -> BTreeMap<String, String> {
         let mut labels = self.pool.map(NodePool::labels).unwrap_or_default();
-        labels.retain(|key, _| !is_restricted(key));
+        labels.retain(|key, _| !is_kept(key));
         if let Some(pool) = self.pool {
             labels.insert("karpenter.sh/capacity-type".to_owned(), pool.capacity_type());
         }
@@ -168,14 +170,4 @@ impl KarpenterNode<'_> {
         }
         taints
     }
-}
-
-fn is_restricted(label: &str) -> bool {
-    let domain = label
-        .split_once('/')
-        .map(|(domain, _)| domain)
-        .unwrap_or_default();
-    ["kubernetes.io", "k8s.io"]
-        .iter()
-        .any(|own| domain == *own || domain.ends_with(&format!(".{own}")))
 }
