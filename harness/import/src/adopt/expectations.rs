@@ -11,6 +11,9 @@ use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::yaml_text::YamlText;
 use crate::machine::{LaterBy, Machine, Taint};
 
+/// The taint without which Karpenter ends a Node, from its API v1 on.
+const UNREGISTERED: &str = "karpenter.sh/unregistered";
+
 /// The key `expect` of the scenario.
 pub(crate) fn expectations(
     machine: &Machine,
@@ -87,6 +90,10 @@ pub(crate) fn expectations(
         let why = match traits.later_by {
             LaterBy::Eks => {
                 "EKS gives it to the Node after the join, because the launch template of the group names an AMI"
+            }
+            LaterBy::Karpenter if traits.taints.iter().any(|taint| taint.key == UNREGISTERED) => {
+                "Karpenter gives it to a Node that registers with the taint karpenter.sh/unregistered, because the user data starts \
+                 the kubelet itself"
             }
             LaterBy::Karpenter => {
                 "Karpenter gives it to the Node after the join, because the user data starts the kubelet itself"

@@ -94,8 +94,12 @@ impl KarpenterNode<'_> {
         } else if starts_kubelet(text) && matches!(family, AmiFamily::Al2 | AmiFamily::Ubuntu) {
             traits.leave_labels_to_karpenter();
             let note = "the user data calls /etc/eks/bootstrap.sh before Karpenter's part does: the kubelet starts with the \
-                        flags of this call, and Karpenter ends a node without the taint `karpenter.sh/unregistered`";
-            machine.notes.push(note.to_owned());
+                        flags of this call";
+            let taint = match self.class.is_v1() {
+                true => ", and Karpenter ends a node without the taint `karpenter.sh/unregistered`",
+                false => "",
+            };
+            machine.notes.push(format!("{note}{taint}"));
         } else {
             traits.max_pods = Some(options.max_pods);
         }

@@ -135,6 +135,28 @@ fn labels_of_restricted_domains_are_named_with_what_happens_to_them() {
 }
 
 #[test]
+fn only_nodes_of_v1_need_the_taint_of_karpenter() {
+    let report = |text: &str| {
+        let trial = crate::adopt(&machine(text), &std::collections::BTreeMap::new()).unwrap();
+        let lines = trial.report.iter().map(|line| format!("{}\n", line.text));
+        lines.collect::<String>()
+    };
+    let v1 = with_pool("  amiFamily: AL2\n  userData: |\n    #!/bin/bash\n    /etc/eks/bootstrap.sh demo\n");
+    let with = report(&v1);
+    assert!(
+        with.contains("Karpenter gives it to a Node that registers with the taint"),
+        "{with}"
+    );
+    assert!(with.contains("ends a node without the taint"), "{with}");
+    let without = report(&v1.replace("karpenter.k8s.aws/v1\n", "karpenter.k8s.aws/v1beta1\n"));
+    assert!(
+        without.contains("Karpenter gives it to the Node after the join"),
+        "{without}"
+    );
+    assert!(!without.contains("karpenter.sh/unregistered"), "{without}");
+}
+
+#[test]
 fn al2023_merges_a_node_config_and_guesses_the_kind_of_a_text() {
     let alias = "  amiSelectorTerms: [{ alias: al2023@latest }]\n";
     let own = "  kubelet: { maxPods: 42, clusterDNS: [169.254.20.10] }\n  userData: |\n    MIME-Version: 1.0\n    Content-Type: multipart/mixed; boundary=\"X\"\n\n    --X\n    Content-Type: text/x-shellscript\n\n    #!/bin/bash\n    --X--\n";
