@@ -318,6 +318,10 @@ fn missing_on_ami(facts: &Facts<'_>, message: &str) -> Option<String> {
         ));
     }
     let what = missing_path(message).or_else(|| missing_command(message))?;
+    let text = facts.user_data_text().unwrap_or_default();
+    if let Some(remedy) = cut_command(&text, what) {
+        return Some(remedy);
+    }
     if what.starts_with("--") {
         let end = format!(
             "if `{what}` is the end of a MIME message, write it alone on its line: what follows it there makes it a line \
@@ -325,13 +329,48 @@ fn missing_on_ami(facts: &Facts<'_>, message: &str) -> Option<String> {
         );
         return Some(end);
     }
-    if is_removed(&facts.user_data_text().unwrap_or_default(), what) {
+    if is_removed(&text, what) {
         return None;
     }
     Some(format!(
         "if your AMI has `{what}`, this is a limit of nodejoin (`harness-limit`) and no error of the script: add it, or a stub, to \
          the node with an overlay (`--overlay MANIFEST`)"
     ))
+}
+
+/// What to do if a flag begins a line because the line before lacks its backslash.
+fn cut_command(text: &str, flag: &str) -> Option<String> {
+    let name = flag.strip_prefix("--")?;
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_flag = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_name);
+    let is_boundary = || {
+        let mut values = text.split("boundary=").skip(1);
+        values.any(|value| {
+            value
+                .trim_start_matches('"')
+                .starts_with(name.trim_end_matches('-'))
+        })
+    };
+    if !is_flag || is_boundary() {
+        return None;
+    }
+    let mut lines = text.lines().zip(text.lines().skip(1));
+    let (before, _) = lines.find(|(_, line)| {
+        let rest = line.trim_start().strip_prefix(flag);
+        rest.is_some_and(|rest| !rest.starts_with(is_name))
+    })?;
+    let shown = before.trim();
+    if let Some(command) = shown.strip_suffix('\\') {
+        return Some(format!(
+            "remove the blanks behind the backslash that follows `{}`",
+            command.trim()
+        ));
+    }
+    (!shown.is_empty()).then(|| {
+        format!(
+            "end the line before it, `{shown}`, with a backslash: `{flag}` is an argument of that command"
+        )
+    })
 }
 
 /// The package that a package tool does not find.

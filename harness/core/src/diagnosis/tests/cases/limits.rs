@@ -267,6 +267,14 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "argument on a line of its own",
+            after_boot([
+                cloud("/var/lib/cloud/instance/scripts/part-001: line 3: --exit-code: command not found"),
+                failed_part(),
+            ]),
+        )
+        .user_data("#!/bin/bash\n/opt/aws/bin/cfn-signal\n  --exit-code $? \\\n  --stack demo\n"),
+        Case::new(
             "section that the stand-in of cfn-init does not know",
             after_boot([
                 cloud(
