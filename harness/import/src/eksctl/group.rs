@@ -56,6 +56,10 @@ impl<'a> EksctlGroup<'a> {
 
     pub(super) fn labels(&self) -> BTreeMap<String, String> {
         let mut labels = texts(self.tree.get("labels"));
+        // A label without a value, such as `{ gpu }`, has an empty one for eksctl.
+        let stated = self.tree.get("labels").map(Tree::entries).unwrap_or_default();
+        let empty = stated.iter().filter(|(_, value)| value.is_null());
+        labels.extend(empty.map(|(key, _)| (key.clone(), String::new())));
         let own = [
             ("cluster-name", self.cluster.name.clone()),
             ("nodegroup-name", self.text("name")),

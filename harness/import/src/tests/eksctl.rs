@@ -237,3 +237,11 @@ fn names_in_a_config_are_filled_in() {
     assert_eq!(traits.cluster.name.as_deref(), Some("demo-dev"));
     assert!(user_data(&read.machines[0]).contains("team=web"));
 }
+
+#[test]
+fn a_label_without_a_value_has_an_empty_one() {
+    let text = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: { name: demo, region: eu-west-1, version: \"1.31\" }\n\
+                managedNodeGroups:\n- { name: ng, labels: { gpu, role: web } }\n";
+    let labels = machine(text).managed.unwrap().labels;
+    assert_eq!((labels["gpu"].as_str(), labels["role"].as_str()), ("", "web"));
+}
