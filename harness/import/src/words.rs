@@ -12,9 +12,12 @@ pub(crate) fn value_to_set(name: &str) -> &'static str {
     let lower = name.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     let has = |texts: &[&str]| texts.iter().any(|text| lower.contains(text));
-    if has(&["cert", "authority", "clusterca", "b64", "auth_base64"]) || words.contains(&"ca") {
+    if has(&["cert", "authority", "clusterca", "b64", "auth_base64"])
+        || words.contains(&"ca")
+        || name.starts_with("LS0t")
+    {
         "{{ cluster.certificate_authority }}"
-    } else if has(&["endpoint", "apiserver", "api_server"]) {
+    } else if has(&["endpoint", "apiserver", "api_server"]) || name.starts_with("https://") {
         "{{ cluster.endpoint }}"
     } else {
         "VALUE"

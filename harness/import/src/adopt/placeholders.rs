@@ -85,6 +85,7 @@ pub(crate) fn filled(text: &str, set: &BTreeMap<String, String>) -> String {
         if MARKERS.iter().any(|marker| name.contains(marker))
             || name.starts_with("YOUR_")
             || is_crossed_out(name)
+            || is_cut_off(name)
         {
             text = text.replace(name.as_str(), value);
         }
@@ -150,6 +151,8 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
         if is_call || is_node_config {
             let words = line.split(|c: char| !c.is_ascii_alphanumeric());
             texts.extend(words.filter(|word| is_crossed_out(word)).map(str::to_owned));
+            let values = line.split(|c: char| c.is_whitespace() || "'\"=,".contains(c));
+            texts.extend(values.filter(|value| is_cut_off(value)).map(str::to_owned));
         }
         let scope = DollarScope {
             is_node_config,
@@ -179,6 +182,12 @@ fn markers(line: &str) -> Vec<String> {
 /// `xxxxxxxx`, of which no value consists.
 fn is_crossed_out(word: &str) -> bool {
     word.len() >= 8 && (word.bytes().all(|byte| byte == b'x') || word.bytes().all(|byte| byte == b'X'))
+}
+
+/// The beginning of a certificate or of a URL, such as `LS0tLS1CRUdJTiB...`.
+fn is_cut_off(value: &str) -> bool {
+    let is_value = ["LS0t", "https://"].iter().any(|begin| value.starts_with(begin));
+    is_value && (value.ends_with("...") || value.ends_with('\u{2026}'))
 }
 
 fn braces(line: &str) -> Vec<String> {
@@ -369,6 +378,15 @@ mod tests {
         assert_eq!(texts(late), ["${proxy}", "${region}"]);
         let list = "#cloud-config\nruncmd:\n- [/etc/eks/bootstrap.sh, '${name}', '--register-with-taints=\"${taints}\"']\n";
         assert_eq!(texts(list), ["${name}", "${taints}"]);
+    }
+
+    #[test]
+    fn values_that_are_cut_off_are_to_be_given() {
+        let call = "/etc/eks/bootstrap.sh demo \\\n  --b64-cluster-ca 'LS0tLS1CRUdJTiB...' \\\n  --apiserver-endpoint https://ABC...\n";
+        assert_eq!(texts(call), ["LS0tLS1CRUdJTiB...", "https://ABC..."]);
+        assert_eq!(texts("echo 'see https://a.example/...'\n"), Vec::<String>::new());
+        let set = BTreeMap::from([("LS0tLS1CRUdJTiB...".to_owned(), "CA".to_owned())]);
+        assert!(filled(call, &set).contains("--b64-cluster-ca 'CA'"));
     }
 
     #[test]
