@@ -69,6 +69,9 @@ impl KubeletFlags {
                 Some((key, value)) if is_known(label) && is_label(key, value) => {
                     self.labels.insert(key.to_owned(), value.to_owned());
                 }
+                _ if label.chars().all(|c| c == UNKNOWN) => self
+                    .unclear
+                    .push("labels in `--node-labels` that only a run of the script shows".to_owned()),
                 _ => self.unclear.push(format!("the label `{}`", shown(label))),
             }
         }
@@ -78,6 +81,9 @@ impl KubeletFlags {
         for text in value.split(',').filter(|text| !text.is_empty()) {
             match taint(text).filter(|_| is_known(text)) {
                 Some(taint) => self.taints.push(taint),
+                None if text.chars().all(|c| c == UNKNOWN) => self.unclear.push(
+                    "taints in `--register-with-taints` that only a run of the script shows".to_owned(),
+                ),
                 None => self.unclear.push(format!("the taint `{}`", shown(text))),
             }
         }
@@ -151,6 +157,21 @@ mod tests {
     fn labels(flags: &KubeletFlags) -> String {
         let pairs = flags.labels.iter().map(|(key, value)| format!("{key}={value}"));
         pairs.collect::<Vec<_>>().join(",")
+    }
+
+    #[test]
+    fn labels_of_a_run_are_not_a_label() {
+        let flags = read(&format!(
+            "--node-labels={UNKNOWN} --register-with-taints={UNKNOWN}"
+        ));
+        let only_a_run = "that only a run of the script shows";
+        assert_eq!(
+            flags.unclear,
+            [
+                format!("labels in `--node-labels` {only_a_run}"),
+                format!("taints in `--register-with-taints` {only_a_run}")
+            ]
+        );
     }
 
     #[test]
