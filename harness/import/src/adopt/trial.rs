@@ -287,8 +287,11 @@ fn is_without_kubelet(machine: &Machine) -> bool {
         .map(TemplateStack::scripts)
         .unwrap_or_default();
     let stated = Stated::with_scripts(user_data, &scripts);
-    let parts = parse(user_data).parts;
-    let is_read = !parts.is_empty() && parts.iter().all(|part| !part.mime.contains("include"));
+    let parsed = parse(user_data);
+    // It starts none because it is encoded twice, which has its own note.
+    let is_encoded = parsed.faults.iter().any(|fault| fault.kind == FaultKind::Base64);
+    let parts = parsed.parts;
+    let is_read = !is_encoded && !parts.is_empty() && parts.iter().all(|part| !part.mime.contains("include"));
     is_read && !stated.configs.is_any && !may_start_kubelet(&stated.text)
 }
 

@@ -66,6 +66,9 @@ fn user_data_that_is_encoded_twice_is_to_be_encoded_once() {
     )]));
     let note = found.notes.iter().find(|note| note.contains("encode it once"));
     assert!(note.is_some(), "{:?}", found.notes);
+    let trial = crate::adopt(&found, &std::collections::BTreeMap::new()).unwrap();
+    let mut lines = trial.report.iter();
+    assert!(!lines.any(|line| line.text.contains("nothing in this user data starts a kubelet")));
 }
 
 #[test]
