@@ -106,8 +106,12 @@ pub(crate) fn expectations(
     }
     for flag in &stated.flags_elsewhere {
         if !lost.has(flag) {
-            let why = "no call of bootstrap.sh and no NodeConfig passes it: only a run shows whether the kubelet gets it";
-            line(report, AdoptionKind::NotChecked, format!("`{flag}`: {why}"));
+            let why = match is_written(&stated.text, flag) {
+                true => "the user data writes it into a file",
+                false => "no call of bootstrap.sh and no NodeConfig passes it",
+            };
+            let text = format!("`{flag}`: {why}, and only a run shows whether the kubelet gets it");
+            line(report, AdoptionKind::NotChecked, text);
         } else if !lost.wants(flag) {
             let text = format!("`{flag}` has no effect: nothing reads it where it stands (see the notes)");
             line(report, AdoptionKind::NotChecked, text);
@@ -134,6 +138,13 @@ pub(crate) fn expectations(
         ("node", Some(node)),
         ("kubelet", Some(kubelet)),
     ])
+}
+
+/// Whether a command that writes files has the text.
+fn is_written(text: &str, flag: &str) -> bool {
+    let writes = ["sed ", "tee ", "perl ", "jq ", ">"];
+    let mut lines = text.lines().filter(|line| line.contains(flag));
+    lines.any(|line| writes.iter().any(|word| line.contains(word)))
 }
 
 /// What a line of the report adds about flags that nothing reads.

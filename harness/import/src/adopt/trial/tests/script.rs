@@ -87,7 +87,7 @@ fn flags_that_never_reach_the_kubelet_are_expected_and_missed() {
     )));
     assert_has(
         &elsewhere,
-        &["not checked: `--max-pods=20`: no call of bootstrap.sh"],
+        &["not checked: `--max-pods=20`: the user data writes it into a file, and only a run"],
     );
     // One of two calls passes its flags.
     let two = shown(&machine(&format!(
