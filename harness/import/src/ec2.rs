@@ -9,7 +9,7 @@ use crate::machine::{FileFormat, LaunchTemplateVersion, Machine, ManagedNodeGrou
 use crate::reading::Reading;
 use crate::text::from_base64;
 use crate::tree::Tree;
-use crate::words::{ami_id, family_of_image, is_parameter, stand_in_ami, version_of_image};
+use crate::words::{ami_id, family_of_image, stand_ins_of_image, version_of_image};
 
 /// The word in the first version of a launch template that Rancher creates, because templates cannot be empty.
 const PLACEHOLDER: &str = "placeholder";
@@ -151,12 +151,7 @@ pub(crate) fn traits(data: &Tree) -> Traits {
         http_endpoint: option("HttpEndpoint").map(|state| state == "enabled"),
         metadata_tags: option("InstanceMetadataTags").map(|state| state == "enabled"),
         image_version: image.as_deref().and_then(version_of_image),
-        stand_ins: image
-            .as_deref()
-            .filter(|image| is_parameter(image))
-            .map(|_| stand_in_ami())
-            .into_iter()
-            .collect(),
+        stand_ins: stand_ins_of_image(image.as_deref()),
         ..Traits::default()
     }
 }

@@ -106,13 +106,22 @@ pub(crate) fn version_of_image(image: &str) -> Option<String> {
 }
 
 /// Whether an AMI is named by a parameter of SSM.
-pub(crate) fn is_parameter(image: &str) -> bool {
+fn is_parameter(image: &str) -> bool {
     image.contains('/') || image.starts_with("resolve:")
 }
 
 /// What the report says of an AMI whose id only AWS knows.
 pub(crate) fn stand_in_ami() -> (String, StandIn) {
     (format!("AMI id {STAND_IN_AMI}"), StandIn::OnlyInAws)
+}
+
+/// The stand-in for the AMI of an image, if a parameter of SSM names it.
+pub(crate) fn stand_ins_of_image(image: Option<&str>) -> BTreeMap<String, StandIn> {
+    image
+        .filter(|image| is_parameter(image))
+        .map(|_| stand_in_ami())
+        .into_iter()
+        .collect()
 }
 
 /// The id of an AMI; a stand-in for a parameter of SSM, whose value only AWS knows.

@@ -12,7 +12,7 @@ use crate::error::ImportError;
 use crate::machine::{Machine, Traits};
 use crate::reading::Reading;
 use crate::text;
-use crate::words::{ami_id, arn_parts, family_of_image, is_parameter, stand_in_ami, texts, version_of_image};
+use crate::words::{ami_id, arn_parts, family_of_image, stand_ins_of_image, texts, version_of_image};
 
 /// Rendered texts, and the attribute with each.
 const TEXTS: &[(&str, &str)] = &[
@@ -165,12 +165,7 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
     Traits {
         ami_family: image.as_deref().and_then(family_of_image),
         ami_id: image.as_deref().map(ami_id),
-        stand_ins: image
-            .as_deref()
-            .filter(|image| is_parameter(image))
-            .map(|_| stand_in_ami())
-            .into_iter()
-            .collect(),
+        stand_ins: stand_ins_of_image(image.as_deref()),
         image_version: image.as_deref().and_then(version_of_image),
         instance_type: resource.text(&["instance_type"]),
         region: resource.text(&["region"]).or(region),
