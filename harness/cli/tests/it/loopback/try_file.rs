@@ -98,6 +98,21 @@ fn run_points_to_try_for_files_of_other_tools() {
     }
 }
 
+#[test]
+fn the_remedy_for_another_ami_is_in_the_file_that_names_it() {
+    let template = "Resources:\n  Template:\n    Type: AWS::EC2::LaunchTemplate\n    Properties:\n      LaunchTemplateData:\n        \
+                    ImageId: resolve:ssm:/aws/service/eks/optimized-ami/1.30/amazon-linux-2023/x86_64/standard/recommended/image_id\n        \
+                    UserData: !Base64 \"#!/bin/bash\\n/etc/eks/bootstrap.sh demo\\n\"\n";
+    let folder = folder(&[("stack.yaml", template)]);
+    let (_, text) = output(folder.path(), &["try", "stack.yaml"]);
+    assert!(
+        text.contains("or name an AMI of Amazon Linux 2 in stack.yaml"),
+        "{text}"
+    );
+    let (_, text) = output(folder.path(), &["try", "stack.yaml", "--with", "image: al2023"]);
+    assert!(text.contains("add `--with 'image: al2'`"), "{text}");
+}
+
 /// The plan of a scenario without the paths of its files.
 fn plan(folder: &Path, file: &str) -> serde_json::Value {
     let output = Command::new(env!("CARGO_BIN_EXE_nodejoin"))
