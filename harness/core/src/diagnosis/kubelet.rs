@@ -274,7 +274,8 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The kubelet confines its pods to the processors of the instance type, and the host has fewer. Only control groups of
-/// version 2 refuse it: in those of version 1 the harness puts a plain file in the place of the list.
+/// version 2 refuse it: in those of version 1 the harness puts a plain file in the place of the list. With version 2 a
+/// kubelet finds processors of the host, unless this has fewer than a core of the type has threads.
 pub(super) fn lacks_processors(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Registered) {
         return None;

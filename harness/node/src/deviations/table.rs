@@ -83,7 +83,7 @@ deviations! {
     /// The host has fewer processors or less memory than the instance type.
     SmallerHost = "smaller-host" {
         when: "a host with fewer processors or less memory than the instance type",
-        what: "the node runs on the host's processors and memory, and a program in place of `nproc` reports the processors of the type; the list of processors that a newer kubelet gives to its pods has no effect with control groups of version 1, and version 2 refuses it; other programs that count the processors that they may use, as Go programs do, get those of the host",
+        what: "the node runs on the host's processors and memory, and a program in place of `nproc` reports the processors of the type; the list of processors that a newer kubelet gives to its pods has no effect with control groups of version 1, and with version 2 the entries of /sys/devices/system/node/node0 for processors that the host lacks have other names, so that the kubelet counts all and gives those of the host to its pods; other programs that count the processors that they may use, as Go programs do, get those of the host",
         why: "this host has fewer processors or less memory than the instance type",
     }
     /// /usr is a mount of its own.

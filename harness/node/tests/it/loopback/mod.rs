@@ -7,6 +7,7 @@ mod fixtures;
 mod instance_tools;
 mod mime_parts;
 mod nodeadm_files;
+mod numa_node;
 mod packages;
 mod probed_kubelet;
 mod settings;
