@@ -64,6 +64,8 @@ const DISK_VIEWS: &str = include_str!("../guest/disk-views");
 const STORAGE: &str = include_str!("../guest/storage");
 const LIMITS: &str = include_str!("../guest/limits");
 const MACHINE: &str = include_str!("../guest/machine");
+const RESOLVED: &str = include_str!("../guest/resolved");
+const RESOLVED_UNIT: &str = include_str!("../guest/resolved.service");
 const NPROC: &str = include_str!("../guest/nproc");
 const REFUSE: &str = include_str!("../guest/refuse");
 const TRACE: &str = include_str!("../guest/trace");
@@ -162,6 +164,8 @@ pub(crate) fn archive(
     layer.file("/opt/nodejoin/limits", 0o755, tools.file(LIMITS).as_bytes())?;
     layer.file("/opt/nodejoin/nproc", 0o644, NPROC.as_bytes())?;
     layer.file("/opt/nodejoin/settings", 0o755, SETTINGS.as_bytes())?;
+    layer.file("/opt/nodejoin/resolved", 0o755, tools.file(RESOLVED).as_bytes())?;
+    layer.file("/opt/nodejoin/resolved.service", 0o644, RESOLVED_UNIT.as_bytes())?;
     if request.plan.newer_settings == NewerSettings::Translate {
         layer.newer_settings(Minor::of(&request.image.kubernetes))?;
     }

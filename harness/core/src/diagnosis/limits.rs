@@ -453,8 +453,14 @@ pub(super) fn stand_in(facts: &Facts<'_>) -> Option<Finding> {
     })?;
     let because =
         format!("a limit of nodejoin, not an error of the script: its stand-in for {program} rejects {what}");
-    let remedy =
-        format!("add the real `{program}` to the node with an overlay, or do without what is rejected");
+    let remedy = if what.starts_with("package ") {
+        format!(
+            "if Amazon Linux or a repository that the user data adds has it, test with an image of the AMI (`image:`), or add a \
+             `{program}` that accepts it to the node with an overlay (`--overlay MANIFEST`); otherwise correct the name"
+        )
+    } else {
+        format!("add the real `{program}` to the node with an overlay, or do without what is rejected")
+    };
     facts.final_(Cause::HarnessLimit, because, &Evidence::journal(at, line), remedy)
 }
 

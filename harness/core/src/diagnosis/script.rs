@@ -312,9 +312,8 @@ fn hidden_command<'a>(facts: &Facts<'a>, last: &LastOutput<'_>) -> Option<&'a st
 fn missing_on_ami(facts: &Facts<'_>, message: &str) -> Option<String> {
     if let Some(package) = unknown_package(message) {
         return Some(format!(
-            "if Amazon Linux has the package `{package}`, this is a limit of nodejoin (`harness-limit`) and no error of the script: \
-             its package tools install only what they know; lay a `yum` and a `dnf` of your own over the node with an overlay \
-             (`--overlay MANIFEST`)"
+            "correct the name `{package}`, which Amazon Linux does not have: the line before names one that it resembles, if there \
+             is one. If your AMI has it, lay a `yum` and a `dnf` of your own over the node with an overlay (`--overlay MANIFEST`)"
         ));
     }
     let what = missing_path(message).or_else(|| missing_command(message))?;

@@ -93,6 +93,11 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         | DeviationKind::CloudFormationTools => request.plan.stubs == Stubs::Packages,
         DeviationKind::CniBridge => request.plan.cni == Cni::Bridge,
         DeviationKind::HarnessTools | DeviationKind::MaskedNetworkManagers => facts.is_some(),
+        DeviationKind::ResolverStandIn => {
+            let image = &request.plan.image;
+            let is_added = image.added().any(|file| file.to == "/usr/bin/nodeadm");
+            facts.is_some() || is_added || image.name == "al2023"
+        }
         DeviationKind::MissingCloudInit => lacks(ImagePart::CloudInit),
         DeviationKind::AddedKubelet => lacks(ImagePart::Kubelet),
         DeviationKind::MissingContainerRuntime => lacks(ImagePart::ContainerRuntime),

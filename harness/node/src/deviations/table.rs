@@ -161,8 +161,14 @@ deviations! {
     /// Units that configure the network do not run.
     MaskedNetworkManagers = "masked-network-managers" {
         when: "an image that is not built in",
-        what: "the units of systemd-networkd, systemd-resolved, NetworkManager and ifupdown are masked",
-        why: "the harness configures interface and resolver of the container, and these units would do it again",
+        what: "the units of systemd-networkd, NetworkManager and ifupdown are masked",
+        why: "the harness configures the interface of the container, and these units would do it again",
+    }
+    /// systemd-resolved writes search domains and nothing else.
+    ResolverStandIn = "resolver-stand-in" {
+        when: "the image `al2023`, an image that is not built in, and an overlay with nodeadm",
+        what: "`systemd-resolved.service` is a program of the harness: it writes the search domains of resolved.conf and its drop-ins into /run/systemd/resolve/resolv.conf, and into /etc/resolv.conf unless a script changed it. The resolver of the harness answers in place of all name servers, and there is neither 127.0.0.53 nor `resolvectl`",
+        why: "the harness configures the resolver of the container, and nodeadm and user data restart this unit",
     }
     /// The image has no cloud-init.
     MissingCloudInit = "missing-cloud-init" {
@@ -221,7 +227,7 @@ deviations! {
     /// Package tools of Amazon Linux record what they should install.
     PackageStubs = "package-stubs" {
         when: "`stubs: packages`, the default, and an image without them",
-        what: "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands (that of the CloudWatch agent checks its configuration), folders, and units without a function, and fail for names that Amazon Linux does not have",
+        what: "`yum`, `dnf`, `rpm` and `amazon-linux-extras` install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands (that of the CloudWatch agent checks its configuration), folders, and units without a function, and fail for misspelt names, for names of other systems, and, as a limit of nodejoin, for names that it does not know",
         why: "user data installs packages before it calls the bootstrap script, and the node image is Debian without a network",
     }
     /// The unit of the SSM agent does nothing.

@@ -97,6 +97,62 @@ fn unknown_packages_fail_as_in_each_tool() {
     assert_eq!(root.code("amazon-linux-extras install no-such-topic"), 1);
 }
 
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+const UNKNOWN: &str = "nodejoin's stand-in does not know this: package ";
+
+#[test]
+fn only_a_misspelt_name_or_one_of_another_system_is_an_error_of_the_user_data() {
+    let root = Root::new();
+    for (name, expected) in [
+        ("nfs-utlis", "nfs-utlis resembles the package nfs-utils"),
+        ("chronyy", "chronyy resembles the package chrony"),
+        (
+            "amazon-efs-utlis",
+            "amazon-efs-utlis resembles the package amazon-efs-utils",
+        ),
+        ("docker-ce", "Amazon Linux has no package docker-ce"),
+        (
+            "apt-transport-https",
+            "Amazon Linux has no package apt-transport-https",
+        ),
+    ] {
+        for tool in ["yum", "dnf"] {
+            let refused = root.run(&format!("{tool} install -y {name}"));
+            assert_eq!(refused.status.code(), Some(1), "{name}");
+            assert!(words(&refused).contains(expected), "{}", words(&refused));
+            assert!(!words(&refused).contains(UNKNOWN), "{name}");
+        }
+    }
+    let refused = root.run("dnf install -y falcon-sensor-of-mine");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(words(&refused).contains(&format!("dnf: {UNKNOWN}falcon-sensor-of-mine")));
+}
+
+#[test]
+fn another_repository_can_have_every_package() {
+    for add in ["file", "command"] {
+        let root = Root::new();
+        if add == "file" {
+            std::fs::create_dir_all(root.path("etc/yum.repos.d")).unwrap();
+            std::fs::write(root.path("etc/yum.repos.d/docker-ce.repo"), "").unwrap();
+        } else {
+            assert_eq!(
+                root.code("yum config-manager --add-repo https://example.com/docker-ce.repo"),
+                0
+            );
+        }
+        let refused = root.run("yum install -y docker-ce");
+        assert!(
+            words(&refused).contains(&format!("yum: {UNKNOWN}docker-ce")),
+            "{}",
+            words(&refused)
+        );
+    }
+}
+
 #[test]
 fn updates_and_topics_succeed_and_change_nothing() {
     let root = Root::new();

@@ -284,6 +284,15 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "package that the stand-in of yum does not know",
+            after_boot([
+                cloud("yum: nodejoin's stand-in does not know this: package falcon-sensor"),
+                cloud("No package falcon-sensor available."),
+                cloud("Error: Nothing to do"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
             "command that only an AMI has",
             after_boot([
                 cloud("+ nvidia-smi"),
