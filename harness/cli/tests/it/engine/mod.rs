@@ -11,6 +11,7 @@ mod library;
 mod lifecycle;
 mod machine_snapshot;
 mod own_images;
+mod releases;
 mod reports;
 mod try_file;
 mod unavailable;

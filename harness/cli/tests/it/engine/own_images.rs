@@ -186,7 +186,7 @@ fn exported(folder: &Path) {
     std::fs::remove_file(folder.join("whole.tar")).unwrap();
 }
 
-fn remove_images(named: &str) {
+pub(super) fn remove_images(named: &str) {
     let here = Path::new(".");
     let images = docker(&["images", "--format", "{{.Repository}}:{{.Tag}}", named], here);
     for image in images.lines() {

@@ -72,6 +72,7 @@ fn an_invalid_command_line_of_the_machine_is_refused() {
         "--suite",
         "--image-store",
         "--test",
+        "--kubernetes",
         "--factor",
         "--limit",
         "--results",
