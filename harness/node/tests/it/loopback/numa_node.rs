@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// The names of all entries, for control groups of this version on a host with so many processors.
+/// The names of all entries, for control groups of a version, on a host with a number of processors.
 fn names(vcpus: usize, threads: usize, hosts: usize, version: u8) -> Vec<String> {
     let groups = tempfile::tempdir().unwrap();
     if version == 2 {
