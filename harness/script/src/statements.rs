@@ -207,8 +207,11 @@ fn is_statement(node: Node<'_>) -> bool {
             parent,
             "command" | "declaration_command" | "variable_assignments" | "c_style_for_statement"
         ),
-        // Arithmetic.
-        "compound_statement" => node.child(0).is_some_and(|first| first.kind() == "(("),
+        // Arithmetic. That of a subscript is part of its statement.
+        "compound_statement" => {
+            node.child(0).is_some_and(|first| first.kind() == "((")
+                && !matches!(parent, "subscript" | "expansion")
+        }
         _ => false,
     }
 }
@@ -321,6 +324,19 @@ TEXT
                 (Or, 26, "cat", "exit")
             ]
         );
+    }
+
+    #[test]
+    fn arithmetic_in_a_subscript_is_no_statement() {
+        let script = ParsedScript::of(
+            "local end=${ranges[(($i + 1))]}\nend=${ranges[$((i + 1))]}\nranges[((i))]=2\n((i++))\n",
+        );
+        let lines: Vec<_> = script
+            .statements
+            .iter()
+            .map(|statement| (statement.line, statement.first_word.as_str()))
+            .collect();
+        assert_eq!(lines, [(1, "local"), (2, "end"), (3, "ranges["), (4, "((i++))")]);
     }
 
     #[test]
