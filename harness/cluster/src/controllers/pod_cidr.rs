@@ -5,6 +5,7 @@
 //! configuration. EKS does not do this: the engine reports it as a deviation.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::CSINode;
@@ -16,8 +17,12 @@ use serde_json::json;
 use crate::api_server::reconcile::reconcile;
 use crate::tenants::Tenants;
 
-/// Runs until the future is dropped. The CSINode appears when the kubelet has set up its storage, the last thing it
-/// waits for.
+/// Time for a kubelet that does not list runtime classes.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Runs until the future is dropped. The CSINode appears when the kubelet has set up its storage. Its last part follows
+/// the pods, and begins after it has listed the runtime classes: a status before that is not ready, and the next one
+/// follows after 10 s.
 pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
     let nodes = Api::<Node>::all(client.clone());
     reconcile(Api::<CSINode>::all(client), |set_up| {
@@ -28,21 +33,19 @@ pub(crate) async fn run(client: Client, tenants: Arc<Tenants>) {
 
 async fn sync(nodes: Api<Node>, tenants: Arc<Tenants>, set_up: CSINode) -> kube::Result<()> {
     let name = set_up.name_any();
-    let tenant = tenants.by_node(&name);
-    match tenant.and_then(|tenant| tenant.tenant.pod_cidr.clone()) {
-        Some(cidr) => set_pod_cidr(&nodes, &name, &cidr).await,
-        None => Ok(()),
-    }
-}
-
-async fn set_pod_cidr(nodes: &Api<Node>, name: &str, cidr: &str) -> kube::Result<()> {
-    let node = nodes.get(name).await?;
-    if !needs_pod_cidr(&node) {
+    let Some(tenant) = tenants.by_node(&name) else {
+        return Ok(());
+    };
+    let Some(cidr) = &tenant.tenant.pod_cidr else {
+        return Ok(());
+    };
+    if !needs_pod_cidr(&nodes.get(&name).await?) {
         return Ok(());
     }
+    tenant.pods_followed(LONGEST_WAIT).await;
     let patch = json!({ "spec": { "podCIDR": cidr, "podCIDRs": [cidr] } });
     nodes
-        .patch(name, &PatchParams::default(), &Patch::Strategic(patch))
+        .patch(&name, &PatchParams::default(), &Patch::Strategic(patch))
         .await
         .map(drop)
 }

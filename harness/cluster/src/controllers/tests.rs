@@ -178,6 +178,37 @@ async fn a_node_gets_its_pod_range_although_the_api_server_restarts() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_gets_its_pod_range_once_it_follows_its_pods() {
+    let (server, (tenants, _events)) = (FakeApiServer::default(), tenants());
+    server.put(NODE, node());
+    let set_up = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": { "name": NAME }, "spec": { "drivers": [] },
+    });
+    server.put(CSI_NODE, set_up);
+    let begun = tokio::time::Instant::now();
+    let has_range = || {
+        server
+            .get(NODE)
+            .is_some_and(|node| node["spec"]["podCIDR"] == "100.64.1.0/24")
+    };
+    let follow = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(!has_range(), "before the kubelet follows its pods");
+        tenants.by_node(NAME).unwrap().note_pods();
+        until(has_range).await;
+    };
+    tokio::select! {
+        () = pod_cidr::run(server.client(), tenants.clone()) => unreachable!("a controller does not end"),
+        () = follow => {}
+    }
+    assert!(
+        begun.elapsed() < Duration::from_millis(900),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_authenticator_reads_aws_auth_although_the_api_server_restarts() {
     let server = FakeApiServer::default();
     let (updates, read) = watch::channel(AwsAuth::default());

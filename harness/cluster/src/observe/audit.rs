@@ -106,6 +106,9 @@ impl AuditLog {
             self.note_decision(&event);
             self.note_mapping(&event);
             if let Some(tenant) = self.tenant_of(&event) {
+                if event.lists_runtime_classes() {
+                    tenant.note_pods();
+                }
                 tenant.send(event.at(), ClusterFact::Audit(event.into_audit()));
             }
         }
@@ -192,6 +195,12 @@ impl Event {
 
     fn code(&self) -> u16 {
         self.response_status.as_ref().map_or(0, |status| status.code)
+    }
+
+    /// Whether it is the request with which a kubelet begins to follow its pods.
+    fn lists_runtime_classes(&self) -> bool {
+        let resource = self.object_ref.as_ref().map(|object| object.resource.as_str());
+        self.verb == "list" && resource == Some("runtimeclasses")
     }
 
     /// The ARNs of `aws-auth` after a write of it.
@@ -320,6 +329,17 @@ mod tests {
             (audit.resource.as_str(), audit.name.as_deref(), audit.code),
             ("nodes", Some("a"), 201)
         );
+    }
+
+    #[test]
+    fn a_kubelet_follows_its_pods_once_it_lists_runtime_classes() {
+        let of = |verb: &str, resource: &str| {
+            let request =
+                json!({ "stage": "ResponseComplete", "verb": verb, "objectRef": { "resource": resource } });
+            event(request).lists_runtime_classes()
+        };
+        assert!(of("list", "runtimeclasses"));
+        assert!(!of("watch", "runtimeclasses") && !of("list", "nodes"));
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequestSpec;
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::plan::{Approval, InstancePlan};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use super::tenant::{ClusterEvent, ClusterFact, Tenant};
 
@@ -20,6 +21,8 @@ pub(crate) const NODE_USER: &str = "system:node:";
 pub(crate) struct TenantState {
     pub(crate) tenant: Tenant,
     runtime: Mutex<Runtime>,
+    /// Whether its kubelet has begun to follow its pods.
+    follows_pods: watch::Sender<bool>,
 }
 
 /// What became known since the admission.
@@ -41,7 +44,19 @@ impl TenantState {
         Self {
             tenant,
             runtime: Mutex::default(),
+            follows_pods: watch::Sender::new(false),
         }
+    }
+
+    /// Its kubelet follows its pods from now on.
+    pub(crate) fn note_pods(&self) {
+        self.follows_pods.send_replace(true);
+    }
+
+    /// Waits until its kubelet follows its pods, or for this time.
+    pub(crate) async fn pods_followed(&self, most: Duration) {
+        let mut follows = self.follows_pods.subscribe();
+        let _ = tokio::time::timeout(most, follows.wait_for(|follows| *follows)).await;
     }
 
     pub(crate) fn instance(&self) -> &InstancePlan {
