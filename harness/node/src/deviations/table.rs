@@ -275,7 +275,7 @@ deviations! {
     /// The control plane assigns a pod CIDR.
     PodCidr = "pod-cidr" {
         when: "`cni: bridge` and a kubelet before 1.22",
-        what: "the Node gets a `spec.podCIDR` once its CSINode exists",
+        what: "the Node gets a `spec.podCIDR` once its CSINode exists and its kubelet has listed the runtime classes",
         why: "a kubelet before 1.22 reports readiness only at its next status update, up to 10 s later",
     }
     /// A role of Windows nodes is tested on Linux.
