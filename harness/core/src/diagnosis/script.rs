@@ -312,8 +312,9 @@ fn hidden_command<'a>(facts: &Facts<'a>, last: &LastOutput<'_>) -> Option<&'a st
 fn missing_on_ami(facts: &Facts<'_>, message: &str) -> Option<String> {
     if let Some(package) = unknown_package(message) {
         return Some(format!(
-            "correct the name `{package}`, which Amazon Linux does not have: the line before names one that it resembles, if there \
-             is one. If your AMI has it, lay a `yum` and a `dnf` of your own over the node with an overlay (`--overlay MANIFEST`)"
+            "correct the name `{package}`: a line before it in the output says which package it resembles, or whose name it is. If \
+             your AMI can install it, this is a limit of nodejoin (`harness-limit`) and no error of the script: lay a `yum` and a \
+             `dnf` of your own over the node with an overlay (`--overlay MANIFEST`)"
         ));
     }
     let what = missing_path(message).or_else(|| missing_command(message))?;

@@ -126,9 +126,16 @@ fn only_a_misspelt_name_or_one_of_another_system_is_an_error_of_the_user_data() 
             assert!(!words(&refused).contains(UNKNOWN), "{name}");
         }
     }
-    let refused = root.run("dnf install -y falcon-sensor-of-mine");
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(words(&refused).contains(&format!("dnf: {UNKNOWN}falcon-sensor-of-mine")));
+    // Another version of a known package, and a short name that can be one of its own.
+    for name in ["falcon-sensor-of-mine", "java-25-amazon-corretto", "gdbm"] {
+        let refused = root.run(&format!("dnf install -y {name}"));
+        assert_eq!(refused.status.code(), Some(1), "{name}");
+        assert!(
+            words(&refused).contains(&format!("dnf: {UNKNOWN}{name}")),
+            "{}",
+            words(&refused)
+        );
+    }
 }
 
 #[test]
