@@ -105,8 +105,22 @@ fn statement_of(script: &ParsedScript, line: u64, start: &str) -> Option<usize> 
         (common, std::cmp::Reverse(distance))
     };
     // The first of equal ones.
-    let best = candidates.rev().max_by_key(|(_, statement)| rank(statement));
-    best.map(|(index, _)| index)
+    let (best, found) = candidates.rev().max_by_key(|(_, statement)| rank(statement))?;
+    if on_line(found) || is_in_substitution(script, found, line) {
+        return Some(best);
+    }
+    // The handler of a trap has its own lines, but bash still reports the command that the trap interrupted.
+    let in_handler = script.statements.iter().position(|one| one.line == line);
+    in_handler.or(Some(best))
+}
+
+/// Whether a statement is in a substitution of several lines. Bash counts its lines from the end of that.
+fn is_in_substitution(script: &ParsedScript, statement: &Statement, line: u64) -> bool {
+    script.statements.iter().any(|around| {
+        around.bytes.start <= statement.bytes.start
+            && statement.bytes.end < around.bytes.end
+            && (around.line..=around.last_line + (around.last_line - around.line)).contains(&line)
+    })
 }
 
 #[cfg(test)]
@@ -134,6 +148,22 @@ for i in 1 2; do
   esac
 done
 ";
+
+    #[test]
+    fn the_handler_of_a_trap_counts_although_bash_reports_what_it_interrupted() {
+        let text = "report() {\n  local code=$1\n  echo \"$code\"\n}\ntrap 'report $?' ERR\nif true; then\n  false\nfi\n";
+        let reported = [
+            (5, "trap 'report $?' ERR", 1),
+            (6, "true", 1),
+            (7, "false", 2),
+            (1, "false", 1),
+            (2, "false", 1),
+            (3, "false", 1),
+        ];
+        let covered = coverage(&ParsedScript::of(text), reported);
+        let counts = covered.statements.iter().map(|one| (one.line, one.count));
+        assert_eq!(counts.collect::<Vec<_>>(), [(2, 1), (3, 1), (5, 1), (6, 1), (7, 2)]);
+    }
 
     fn counts(commands: &[(u64, &str, u64)]) -> ScriptCoverage {
         coverage(&ParsedScript::of(SCRIPT), commands.iter().copied())

@@ -179,6 +179,19 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_are_only_printed_keep_their_order() {
+        let text = "echo 1\nprintf 2 >&2\necho 3 > file\necho \"$(next)\"\necho 5\n";
+        assert_eq!(
+            changes(text, Operator::SwapStatements),
+            [
+                "2: printf 2 >&2\necho 3 > file -> echo 3 > file\nprintf 2 >&2",
+                "3: echo 3 > file\necho \"$(next)\" -> echo \"$(next)\"\necho 3 > file",
+                "4: echo \"$(next)\"\necho 5 -> echo 5\necho \"$(next)\"",
+            ]
+        );
+    }
+
+    #[test]
     fn each_operator_makes_its_mistake() {
         let cases = [
             (

@@ -207,6 +207,22 @@ impl Edits<'_> {
         }
     }
 
+    /// Whether a statement prints to the output or the errors of the script, and does nothing else.
+    fn only_prints(&self, node: Node<'_>) -> bool {
+        match node.kind() {
+            "redirected_statement" => children(node).into_iter().all(|child| match child.kind() {
+                "file_redirect" => matches!(self.text(child), ">&2" | "1>&2"),
+                _ => self.only_prints(child),
+            }),
+            "command" => {
+                let name = node.child_by_field_name("name");
+                let is_print = name.is_some_and(|name| matches!(self.text(name), "echo" | "printf"));
+                is_print && !self.text(node).contains("$(")
+            }
+            _ => false,
+        }
+    }
+
     /// The statements of a block: each missing, and neighbours in the reverse order.
     fn block(&mut self, node: Node<'_>) {
         let statements: Vec<Node<'_>> = children(node)
@@ -227,6 +243,10 @@ impl Edits<'_> {
             let (first, second) = (self.text(pair[0]), self.text(pair[1]));
             // A here-document ends in a line of its own.
             if first.contains("<<") || second.contains("<<") {
+                continue;
+            }
+            // Lines of help and logs in another order are no mistake.
+            if self.only_prints(pair[0]) && self.only_prints(pair[1]) {
                 continue;
             }
             let swapped = format!("{second}{between}{first}");
