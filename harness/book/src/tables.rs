@@ -42,7 +42,10 @@ pub(crate) fn deviations() -> String {
          [evidence](../guide/evidence.md) has them, too; `--evidence always` keeps that of nodes that passed.\n\n\
          The node image itself differs too, and reports do not list it: `al2` is Debian bookworm, not Amazon Linux; its\n\
          `bootstrap.sh` is nodejoin's own script with the flags and files of the EKS AMI of August 2022; and its\n\
-         `aws-iam-authenticator` is a stand-in unless the build could download the released one. `al2023` is the same Debian\n\
+         `aws-iam-authenticator` is a stand-in unless the build could download the released one. Its AWS CLI is Debian's: the\n\
+         first call of root leaves a process behind that has loaded the modules, and later calls run in forks of it, with the\n\
+         files, environment, limits and control groups of their callers. Calls of other users, in a sandbox or from a terminal\n\
+         load the modules themselves. `al2023` is the same Debian\n\
          with a stand-in of nodeadm ([Node images](../guide/images.md#the-built-in-images)). To test your files, overlay\n\
          them ([Your own script](../guide/your-script.md)).\n\n{rows}"
     )

@@ -245,7 +245,7 @@ impl Edits<'_> {
             if first.contains("<<") || second.contains("<<") {
                 continue;
             }
-            // Lines of help and logs in another order are no mistake.
+            // Help and logs in another order do the same.
             if self.only_prints(pair[0]) && self.only_prints(pair[1]) {
                 continue;
             }

@@ -1,5 +1,6 @@
 //! Tests that start containers. They must not run where no container engine answers.
 
+mod aws_cli;
 mod commands;
 mod escape;
 mod machine;
