@@ -162,7 +162,10 @@ done
         ];
         let covered = coverage(&ParsedScript::of(text), reported);
         let counts = covered.statements.iter().map(|one| (one.line, one.count));
-        assert_eq!(counts.collect::<Vec<_>>(), [(2, 1), (3, 1), (5, 1), (6, 1), (7, 2)]);
+        assert_eq!(
+            counts.collect::<Vec<_>>(),
+            [(2, 1), (3, 1), (5, 1), (6, 1), (7, 2)]
+        );
     }
 
     fn counts(commands: &[(u64, &str, u64)]) -> ScriptCoverage {

@@ -184,10 +184,32 @@ mod tests {
         assert_eq!(
             changes(text, Operator::SwapStatements),
             [
-                "2: printf 2 >&2\necho 3 > file -> echo 3 > file\nprintf 2 >&2",
                 "3: echo 3 > file\necho \"$(next)\" -> echo \"$(next)\"\necho 3 > file",
                 "4: echo \"$(next)\"\necho 5 -> echo 5\necho \"$(next)\"",
             ]
+        );
+    }
+
+    #[test]
+    fn lines_of_a_log_stay_unless_they_say_why_the_script_ends() {
+        let text = "function log {\n  echo >&2 \"$(date +%s)\" \"$@\"\n}\nsay() { echo \"$1\" >&2; }\n\
+                    value() { echo 1; }\nwrites() { echo \"$(next)\" >&2; }\nlog a\nshift\nlog b\nexit 1\n\
+                    say c\nvalue\nwrites\n";
+        assert_eq!(
+            changes(text, Operator::DropStatement),
+            [
+                "5: echo 1 -> :",
+                "6: echo \"$(next)\" >&2 -> :",
+                "8: shift -> :",
+                "9: log b -> :",
+                "10: exit 1 -> :",
+                "12: value -> :",
+                "13: writes -> :",
+            ]
+        );
+        assert_eq!(
+            changes(text, Operator::SwapStatements),
+            ["12: value\nwrites -> writes\nvalue"]
         );
     }
 
@@ -238,12 +260,13 @@ mod tests {
             (Operator::DropQuotes, "a \"$B\"\n", vec!["1: \"$B\" -> $B"]),
             (
                 Operator::Redirection,
-                "a > b 2> /dev/null\nc >> d\n",
+                "a > b 2> /dev/null\nc >> d\ne >&2 f\n",
                 vec![
                     "1:  > b -> ",
                     "1:  2> /dev/null -> ",
                     "2:  >> d -> ",
                     "2: >> -> >",
+                    "3:  >&2 -> ",
                 ],
             ),
             (

@@ -1,5 +1,7 @@
 //! The places of a script that each operator changes.
 
+use std::collections::BTreeSet;
+
 use tree_sitter::Node;
 
 use super::{Edit, Operator};
@@ -29,14 +31,18 @@ const COMPARISONS: [(&str, &str); 16] = [
 pub(super) fn edits(root: Node<'_>, text: &str) -> Vec<Edit> {
     let mut edits = Edits {
         text,
+        reporting: BTreeSet::new(),
         found: Vec::new(),
     };
+    edits.find_reporting(root);
     visit(root, &mut |node| edits.of_node(node));
     edits.found
 }
 
 struct Edits<'t> {
     text: &'t str,
+    /// Functions that only write to the errors of the script.
+    reporting: BTreeSet<String>,
     found: Vec<Edit>,
 }
 
@@ -155,7 +161,8 @@ impl Edits<'_> {
     }
 
     fn redirection(&mut self, node: Node<'_>) {
-        self.add(Operator::Redirection, self.with_blanks(node), "");
+        let range = self.with_blanks(node).start..redirection(node).end;
+        self.add(Operator::Redirection, range, "");
         let append = children(node).into_iter().find(|child| child.kind() == ">>");
         if let Some(append) = append {
             self.add(Operator::Redirection, append.byte_range(), ">");
@@ -209,18 +216,79 @@ impl Edits<'_> {
 
     /// Whether a statement prints to the output or the errors of the script, and does nothing else.
     fn only_prints(&self, node: Node<'_>) -> bool {
-        match node.kind() {
-            "redirected_statement" => children(node).into_iter().all(|child| match child.kind() {
-                "file_redirect" => matches!(self.text(child), ">&2" | "1>&2"),
-                _ => self.only_prints(child),
-            }),
-            "command" => {
-                let name = node.child_by_field_name("name");
-                let is_print = name.is_some_and(|name| matches!(self.text(name), "echo" | "printf"));
-                is_print && !self.text(node).contains("$(")
-            }
-            _ => false,
+        self.is_print(node, is_to_errors)
+    }
+
+    /// Whether a statement only writes to the errors of the script or to the journal: nothing reads that as a value.
+    fn reports(&self, node: Node<'_>) -> bool {
+        if node.kind() == "command"
+            && (self.name(node) == "logger" || self.reporting.contains(self.name(node)))
+        {
+            return self.is_pure(node);
         }
+        redirects(node)
+            .iter()
+            .any(|redirect| is_to_errors(self.redirection_text(*redirect)))
+            && self.is_print(node, is_to_errors)
+    }
+
+    /// Whether a statement is `echo` or `printf`, with no other redirection than these.
+    fn is_print(&self, node: Node<'_>, allows: impl Fn(&str) -> bool) -> bool {
+        let command = match node.kind() {
+            "redirected_statement" => node.child(0).filter(|child| child.kind() == "command"),
+            "command" => Some(node),
+            _ => None,
+        };
+        let is_print = |command: Node<'_>| matches!(self.name(command), "echo" | "printf");
+        command.is_some_and(is_print)
+            && redirects(node)
+                .iter()
+                .all(|redirect| allows(self.redirection_text(*redirect)))
+            && self.is_pure(node)
+    }
+
+    /// Whether the commands in a statement's substitutions change nothing.
+    fn is_pure(&self, node: Node<'_>) -> bool {
+        let mut is_pure = true;
+        visit(node, &mut |inner| {
+            let is_in_substitution = inner.kind() == "command"
+                && inner
+                    .parent()
+                    .is_some_and(|parent| parent.kind() == "command_substitution");
+            is_pure &= !is_in_substitution || matches!(self.name(inner), "date" | "basename" | "caller");
+        });
+        is_pure
+    }
+
+    fn redirection_text(&self, node: Node<'_>) -> &str {
+        self.text.get(redirection(node)).unwrap_or_default()
+    }
+
+    fn name(&self, command: Node<'_>) -> &str {
+        command
+            .child_by_field_name("name")
+            .map_or("", |name| self.text(name))
+    }
+
+    /// Functions that only report.
+    fn find_reporting(&mut self, root: Node<'_>) {
+        visit(root, &mut |node| {
+            let body = node.child_by_field_name("body");
+            let (Some(body), Some(name)) = (body, node.child_by_field_name("name")) else {
+                return;
+            };
+            let statements: Vec<Node<'_>> = children(body)
+                .into_iter()
+                .filter(|child| child.is_named() && child.kind() != "comment")
+                .collect();
+            let is_reporting = node.kind() == "function_definition"
+                && !statements.is_empty()
+                && statements.iter().all(|statement| self.reports(*statement));
+            if is_reporting {
+                let name = self.text(name).to_owned();
+                self.reporting.insert(name);
+            }
+        });
     }
 
     /// The statements of a block: each missing, and neighbours in the reverse order.
@@ -230,7 +298,12 @@ impl Edits<'_> {
             .filter(|child| is_simple(*child))
             .collect();
         for statement in &statements {
-            self.add(Operator::DropStatement, statement.byte_range(), ":");
+            // A script without a line of its log works as before, unless this line says why the script ends.
+            let next = statement.next_named_sibling();
+            let ends = next.is_some_and(|next| matches!(self.name(next), "exit" | "return"));
+            if ends || !self.reports(*statement) {
+                self.add(Operator::DropStatement, statement.byte_range(), ":");
+            }
         }
         for pair in statements.windows(2) {
             let between = self
@@ -246,7 +319,8 @@ impl Edits<'_> {
                 continue;
             }
             // Help and logs in another order do the same.
-            if self.only_prints(pair[0]) && self.only_prints(pair[1]) {
+            let only_print = self.only_prints(pair[0]) && self.only_prints(pair[1]);
+            if only_print || self.reports(pair[0]) || self.reports(pair[1]) {
                 continue;
             }
             let swapped = format!("{second}{between}{first}");
@@ -254,6 +328,26 @@ impl Edits<'_> {
             self.add(Operator::SwapStatements, bytes, swapped);
         }
     }
+}
+
+/// The redirections of a statement and of the command in it.
+fn redirects<'t>(node: Node<'t>) -> Vec<Node<'t>> {
+    let inner = node.child(0).filter(|_| node.kind() == "redirected_statement");
+    let all = inner.map(children).unwrap_or_default();
+    let mut redirects = children(node);
+    redirects.extend(all);
+    redirects.retain(|child| child.kind().ends_with("_redirect"));
+    redirects
+}
+
+/// A redirection with its file. The grammar takes the words behind it for further files.
+fn redirection(node: Node<'_>) -> std::ops::Range<usize> {
+    let file = node.child_by_field_name("destination");
+    node.start_byte()..file.unwrap_or(node).end_byte()
+}
+
+fn is_to_errors(redirect: &str) -> bool {
+    matches!(redirect, ">&2" | "1>&2")
 }
 
 fn is_block(node: Node<'_>) -> bool {
