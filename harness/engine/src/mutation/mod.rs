@@ -8,7 +8,8 @@ mod together;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use futures::stream::{self, StreamExt as _};
+use futures::future::Either;
+use futures::stream::{self, FuturesUnordered, StreamExt as _};
 use nodejoin_core::compare::MachineState;
 use nodejoin_core::judge::verdict::Check;
 use nodejoin_core::mutation::MutantResult;
@@ -25,7 +26,7 @@ use crate::probe::ProbeEnd;
 use crate::trace_log::TraceLog;
 use progress::MutantProgress;
 use runs::MutantRuns;
-use together::groups;
+use together::take_group;
 
 /// How mutants run.
 #[derive(Debug, Clone)]
@@ -154,8 +155,15 @@ pub struct MutatedScript<'a> {
 const GROUP: usize = 3;
 const LARGEST_GROUP: usize = 8;
 
-/// Runs all mutants, several at a time, and returns their results in order: each in one scenario alone, then those
-/// whose machine is the same there in further scenarios together.
+/// How many mutants run together: the more scenarios left them the same, the more.
+fn group_size(pending: &[MutantProgress<'_>]) -> usize {
+    let same = pending.iter().map(MutantProgress::count_same).min();
+    let doublings = same.unwrap_or_default().saturating_sub(1).min(2);
+    (GROUP << doublings).min(LARGEST_GROUP)
+}
+
+/// Runs all mutants, several at a time, and returns their results in order: each in one scenario alone, and those whose
+/// machine is the same there in further scenarios together.
 pub async fn mutate(
     runner: &PlanRunner,
     base: &[BaseScenario],
@@ -179,41 +187,44 @@ pub async fn mutate(
             true => Some(MutantResult::Uncovered),
             false => runs.run_next(&mut progress).await,
         };
-        match result {
+        vec![match result {
             Some(result) => (None, Some(conclude(&progress, result).await)),
             None => (Some(progress), None),
-        }
+        }]
     };
-    let mut pending = Vec::new();
+    let together = async |(index, group)| {
+        let mut ended = Vec::new();
+        for (progress, result) in runs.run_together(index, group).await {
+            ended.push(match result {
+                Some(result) => (None, Some(conclude(&progress, result).await)),
+                None => (Some(progress), None),
+            });
+        }
+        ended
+    };
+    let (mut next, mut pending) = (0..mutants.len(), Vec::new());
     let mut outcomes = BTreeMap::new();
-    let mut running = stream::iter(0..mutants.len()).map(alone).buffer_unordered(jobs);
-    while let Some((progress, outcome)) = running.next().await {
-        pending.extend(progress);
-        outcomes.extend(outcome);
+    let mut running = FuturesUnordered::new();
+    loop {
+        while running.len() < jobs {
+            if let Some(index) = next.next() {
+                running.push(Either::Left(alone(index)));
+                continue;
+            }
+            // Small groups where large ones would leave jobs without work.
+            let size = group_size(&pending).min(pending.len().div_ceil(jobs));
+            let Some(group) = take_group(script.original, &mut pending, size) else {
+                break;
+            };
+            running.push(Either::Right(together(group)));
+        }
+        let Some(ended) = running.next().await else { break };
+        for (progress, outcome) in ended {
+            pending.extend(progress);
+            outcomes.extend(outcome);
+        }
     }
     drop(running);
-    let mut size = GROUP;
-    while !pending.is_empty() {
-        let together = async |(index, group)| {
-            let mut ended = Vec::new();
-            for (progress, result) in runs.run_together(index, group).await {
-                ended.push(match result {
-                    Some(result) => (None, Some(conclude(&progress, result).await)),
-                    None => (Some(progress), None),
-                });
-            }
-            ended
-        };
-        let round = groups(script.original, std::mem::take(&mut pending), size);
-        let mut running = stream::iter(round).map(together).buffer_unordered(jobs);
-        while let Some(ended) = running.next().await {
-            for (progress, outcome) in ended {
-                pending.extend(progress);
-                outcomes.extend(outcome);
-            }
-        }
-        size = (size * 2).min(LARGEST_GROUP);
-    }
     let outcome = |mutant: &MutantCase| outcomes.remove(&mutant.id);
     let outcomes = mutants.iter().map(outcome);
     outcomes

@@ -69,6 +69,11 @@ impl<'m> MutantProgress<'m> {
         !self.same.is_empty() && self.passed.is_empty() && self.problem.is_none()
     }
 
+    /// How many scenarios left the machine of the script as it is.
+    pub(super) fn count_same(&self) -> usize {
+        self.same.len()
+    }
+
     /// Adds a run, and returns the result if it decides the mutant.
     pub(super) fn note(
         &mut self,

@@ -5,12 +5,13 @@ use std::net::Ipv4Addr;
 use std::time::Instant;
 
 use nodejoin_core::compare::{MachineDifference, MachineState, differences};
-use nodejoin_core::judge::verdict::{Check, Outcome};
+use nodejoin_core::judge::verdict::{Check, Outcome, Verdict};
 use nodejoin_core::mutation::{MutantResult, Noticed, noticed, together};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::expect::Expect;
 use nodejoin_core::scenario::with_own_instance;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::end::{JoinEnd, MutantRun, without_kubelet};
@@ -48,6 +49,8 @@ pub(super) struct MutantRuns<'a> {
     joined: Mutex<Vec<(usize, MachineState, JoinEnd)>>,
     /// Addresses of instances.
     taken: Mutex<BTreeSet<Ipv4Addr>>,
+    /// One permit for each node at a time.
+    slots: Semaphore,
 }
 
 impl<'a> MutantRuns<'a> {
@@ -69,7 +72,18 @@ impl<'a> MutantRuns<'a> {
             kills: Mutex::default(),
             joined: Mutex::default(),
             taken: Mutex::default(),
+            slots: Semaphore::new(settings.jobs.max(1)),
         }
+    }
+
+    async fn probed(&self, plan: &Plan) -> ProbeEnd {
+        let _slot = self.slots.acquire().await;
+        self.runner.probe(plan, self.cancel).await
+    }
+
+    async fn verdict(&self, plan: &Plan) -> Verdict {
+        let _slot = self.slots.acquire().await;
+        self.runner.run(plan, self.cancel).await
     }
 
     /// A mutant before its runs.
@@ -122,9 +136,11 @@ impl<'a> MutantRuns<'a> {
         }
         if group.len() > 1 {
             let second = group.split_off(group.len() / 2);
-            let mut ended = Box::pin(self.run_together(index, group)).await;
-            ended.extend(Box::pin(self.run_together(index, second)).await);
-            return ended;
+            let (first, second) = tokio::join!(
+                Box::pin(self.run_together(index, group)),
+                Box::pin(self.run_together(index, second)),
+            );
+            return first.into_iter().chain(second).collect();
         }
         let mut ended = Vec::new();
         for mut progress in group {
@@ -187,10 +203,7 @@ impl<'a> MutantRuns<'a> {
             then: Vec::new(),
             ..plan.clone()
         };
-        let original = self
-            .runner
-            .run(&expecting(&base.plan, &values), self.cancel)
-            .await;
+        let original = self.verdict(&expecting(&base.plan, &values)).await;
         let held: Vec<Noticed> = values
             .into_iter()
             .filter(|value| value.held(&original) == Some(true))
@@ -199,7 +212,7 @@ impl<'a> MutantRuns<'a> {
             return None;
         }
         let changed = expecting(&self.plan(&base.plan, mutant), &held);
-        let changed = self.runner.run(&changed, self.cancel).await;
+        let changed = self.verdict(&changed).await;
         let broken: Vec<Noticed> = held
             .into_iter()
             .filter(|value| value.held(&changed) == Some(false))
@@ -235,7 +248,7 @@ impl<'a> MutantRuns<'a> {
         let plan = self.plan(&base.plan, mutant);
         let mut probe = plan.probe_with_checks();
         probe.limits.join_seconds = self.limit(&plan, base.seconds);
-        match self.runner.probe(&probe, self.cancel).await {
+        match self.probed(&probe).await {
             ProbeEnd::Machine(probed) => {
                 let found = self.differs(base, &probed.state, BOOTS_BEFORE_JOIN).await;
                 Ok((*probed, found))
@@ -334,11 +347,7 @@ impl<'a> MutantRuns<'a> {
     }
 
     async fn again(&self, base: &BaseScenario) -> Option<FurtherBoot> {
-        match self
-            .runner
-            .probe(&base.plan.probe_with_checks(), self.cancel)
-            .await
-        {
+        match self.probed(&base.plan.probe_with_checks()).await {
             ProbeEnd::Machine(probed) => Some(FurtherBoot {
                 state: probed.state,
                 checks: probed.checks,
@@ -348,8 +357,10 @@ impl<'a> MutantRuns<'a> {
     }
 
     async fn fails(&self, base: &BaseScenario) -> Option<String> {
+        let slot = self.slots.acquire().await;
         let started = Instant::now();
         let verdict = self.runner.run(&base.plan, self.cancel).await;
+        drop(slot);
         *base.joined_seconds.lock() = started.elapsed().as_secs_f64();
         match verdict.outcome {
             Outcome::Passed => None,
@@ -369,7 +380,7 @@ impl<'a> MutantRuns<'a> {
         let limit = self.limit(&plan, *self.base[index].joined_seconds.lock());
         let is_shortened = limit < plan.limits.join_seconds;
         plan.limits.join_seconds = limit;
-        let verdict = self.runner.run(&plan, self.cancel).await;
+        let verdict = self.verdict(&plan).await;
         let end = JoinEnd::of(&verdict, is_shortened);
         if !matches!(end, JoinEnd::NotRun(_)) {
             self.joined.lock().push((index, state.clone(), end.clone()));

@@ -51,40 +51,34 @@ fn edit<'t>(original: &str, mutant: &'t str) -> (Range<usize>, &'t str) {
     (lines, &mutant[after])
 }
 
-/// Divides mutants into groups that run one scenario together: each mutant is in one group, the scenario is one that
-/// none of its mutants has run, and at most `size` are in a group.
-pub(super) fn groups<'m>(
+/// Takes the mutants out of these that run one scenario together: that which most of them have not run. Mutants that
+/// change the same lines are left for another group.
+pub(super) fn take_group<'m>(
     original: &str,
-    pending: Vec<MutantProgress<'m>>,
+    pending: &mut Vec<MutantProgress<'m>>,
     size: usize,
-) -> Vec<(usize, Vec<MutantProgress<'m>>)> {
-    let mut pending = pending;
-    let mut found = Vec::new();
-    while !pending.is_empty() {
-        let mut wanted: BTreeMap<usize, usize> = BTreeMap::new();
-        for index in pending.iter().flat_map(MutantProgress::left) {
-            *wanted.entry(index).or_default() += 1;
-        }
-        let most = wanted
-            .into_iter()
-            .max_by_key(|(index, count)| (*count, std::cmp::Reverse(*index)));
-        let Some((index, _)) = most else { break };
-        let (mut group, mut others): (Vec<MutantProgress<'m>>, Vec<_>) = (Vec::new(), Vec::new());
-        for progress in pending {
-            let joins = progress.left().any(|left| left == index) && group.len() < size && {
-                let texts = group.iter().chain([&progress]);
-                let texts: Vec<&str> = texts.map(|one| one.mutant.text.as_str()).collect();
-                merged(original, &texts).is_some()
-            };
-            match joins {
-                true => group.push(progress),
-                false => others.push(progress),
-            }
-        }
-        found.push((index, group));
-        pending = others;
+) -> Option<(usize, Vec<MutantProgress<'m>>)> {
+    let mut wanted: BTreeMap<usize, usize> = BTreeMap::new();
+    for index in pending.iter().flat_map(MutantProgress::left) {
+        *wanted.entry(index).or_default() += 1;
     }
-    found
+    let most = wanted
+        .into_iter()
+        .max_by_key(|(index, count)| (*count, std::cmp::Reverse(*index)));
+    let (index, _) = most?;
+    let mut group: Vec<MutantProgress<'m>> = Vec::new();
+    for progress in std::mem::take(pending) {
+        let joins = progress.left().any(|left| left == index) && group.len() < size && {
+            let texts = group.iter().chain([&progress]);
+            let texts: Vec<&str> = texts.map(|one| one.mutant.text.as_str()).collect();
+            merged(original, &texts).is_some()
+        };
+        match joins {
+            true => group.push(progress),
+            false => pending.push(progress),
+        }
+    }
+    Some((index, group))
 }
 
 #[cfg(test)]
@@ -128,10 +122,14 @@ mod tests {
         ];
         let left = [vec![5, 6], vec![6], vec![5, 6], vec![5]];
         let pending = cases.iter().zip(left);
-        let pending = pending
+        let mut pending: Vec<_> = pending
             .map(|(case, left)| MutantProgress::new(case, left))
             .collect();
-        let found = groups(SCRIPT, pending, 3);
+        let mut found = Vec::new();
+        while let Some(group) = take_group(SCRIPT, &mut pending, 3) {
+            found.push(group);
+        }
+        assert!(pending.is_empty());
         let names: Vec<(usize, Vec<usize>)> = found
             .iter()
             .map(|(index, group)| {
