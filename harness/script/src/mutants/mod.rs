@@ -214,6 +214,14 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_of_a_log_stays_as_it_is() {
+        let text = "log() { echo \"$@\" >&2; }\nif [[ $A -gt 0 ]]; then\n  log a\nfi\nif [[ $A -gt 0 ]]; then\n  log b\n  \
+                    exit 1\nfi\nif [[ -z $A ]]; then\n  log c\nelse\n  b\nfi\n";
+        let lines: BTreeSet<u64> = mutants(text).iter().map(|mutant| mutant.line).collect();
+        assert_eq!(lines, [1, 5, 6, 7, 9, 12].into());
+    }
+
+    #[test]
     fn each_operator_makes_its_mistake() {
         let cases = [
             (

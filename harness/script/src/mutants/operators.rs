@@ -36,6 +36,18 @@ pub(super) fn edits(root: Node<'_>, text: &str) -> Vec<Edit> {
     };
     edits.find_reporting(root);
     visit(root, &mut |node| edits.of_node(node));
+    let mut logs = Vec::new();
+    visit(root, &mut |node| {
+        if edits.only_decides_about_a_log(node) {
+            logs.push(node.byte_range());
+        }
+    });
+    let is_in_log = |edit: &Edit| {
+        let within =
+            |log: &std::ops::Range<usize>| log.start <= edit.bytes.start && edit.bytes.end <= log.end;
+        logs.iter().any(within)
+    };
+    edits.found.retain(|edit| !is_in_log(edit));
     edits.found
 }
 
@@ -268,6 +280,20 @@ impl Edits<'_> {
         command
             .child_by_field_name("name")
             .map_or("", |name| self.text(name))
+    }
+
+    /// Whether an `if` without commands in its condition has nothing but lines of a log.
+    fn only_decides_about_a_log(&self, node: Node<'_>) -> bool {
+        let all = children(node);
+        let then = all.iter().position(|child| child.kind() == "then");
+        let (Some(then), "if_statement") = (then, node.kind()) else {
+            return false;
+        };
+        let is_test = |child: &Node<'_>| !child.is_named() || child.kind() == "test_command";
+        let mut body = all[then..].iter().filter(|child| child.is_named()).peekable();
+        all[..then].iter().all(is_test)
+            && body.peek().is_some()
+            && body.all(|child| child.kind() == "comment" || self.reports(*child))
     }
 
     /// Functions that only report.
