@@ -155,7 +155,7 @@ pub struct MutatedScript<'a> {
 const GROUP: usize = 3;
 const LARGEST_GROUP: usize = 8;
 
-/// How many mutants run together: the more scenarios left them the same, the more.
+/// How many mutants run together: the more scenarios found no difference in them, the more.
 fn group_size(pending: &[MutantProgress<'_>]) -> usize {
     let same = pending.iter().map(MutantProgress::count_same).min();
     let doublings = same.unwrap_or_default().saturating_sub(1).min(2);

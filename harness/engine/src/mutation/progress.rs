@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use nodejoin_core::compare::{MachineDifference, MachineState};
+use nodejoin_core::compare::{ChangedLine, MachineDifference, MachineState};
 use nodejoin_core::mutation::MutantResult;
+use nodejoin_core::plan::expect::Expect;
 use nodejoin_core::plan::ids::ScenarioId;
 
 use super::MutantCase;
@@ -18,6 +19,9 @@ pub(super) struct MutantProgress<'m> {
     passed: Vec<ScenarioId>,
     differs: BTreeSet<String>,
     problem: Option<String>,
+    /// Scenarios that it has run or will run.
+    chosen: BTreeSet<usize>,
+    is_extended: bool,
     pub(super) survivals: Vec<Survival>,
 }
 
@@ -32,11 +36,13 @@ impl<'m> MutantProgress<'m> {
     pub(super) fn new(mutant: &'m MutantCase, scenarios: Vec<usize>) -> Self {
         Self {
             mutant,
-            left: scenarios.into(),
             same: Vec::new(),
             passed: Vec::new(),
             differs: BTreeSet::new(),
             problem: None,
+            chosen: scenarios.iter().copied().collect(),
+            is_extended: false,
+            left: scenarios.into(),
             survivals: Vec::new(),
         }
     }
@@ -62,6 +68,27 @@ impl<'m> MutantProgress<'m> {
     pub(super) fn put_first(&mut self, index: usize) {
         self.take(index);
         self.left.push_front(index);
+    }
+
+    /// Adds scenarios that run the changed line and whose expectations name what differs, before a mutant survives:
+    /// those that name most, at most this number. Returns whether there are any. The expectations are those of all
+    /// scenarios.
+    pub(super) fn extend(&mut self, expectations: &[&Expect], most: usize) -> bool {
+        if self.is_extended || self.survivals.is_empty() {
+            return false;
+        }
+        self.is_extended = true;
+        let differences = self.survivals.iter().flat_map(|survival| &survival.differences);
+        let words = differing_words(differences);
+        let others = self.mutant.reached_by.iter().copied();
+        let mut named: Vec<(usize, usize)> = others
+            .filter(|index| !self.chosen.contains(index))
+            .filter_map(|index| Some((count_named(expectations.get(index)?, &words), index)))
+            .filter(|(count, _)| *count > 0)
+            .collect();
+        named.sort_by_key(|(count, index)| (std::cmp::Reverse(*count), *index));
+        self.left.extend(named.iter().take(most).map(|(_, index)| index));
+        !self.left.is_empty()
     }
 
     /// Whether each scenario that ran left the machine of the script as it is.
@@ -118,9 +145,32 @@ impl<'m> MutantProgress<'m> {
     }
 }
 
+/// Words of the differing lines that tell what they are about: names of settings, arguments, paths and units.
+fn differing_words<'d>(differences: impl Iterator<Item = &'d MachineDifference>) -> BTreeSet<String> {
+    const SHORTEST: usize = 5;
+    let mut words = BTreeSet::new();
+    for difference in differences {
+        let lines = difference.lines.iter().map(|line| match line {
+            ChangedLine::Old(line) | ChangedLine::New(line) => line.as_str(),
+        });
+        for text in lines.chain([difference.part.as_str()]) {
+            let found = text.split(|c: char| !c.is_ascii_alphanumeric() && !"-_./".contains(c));
+            words.extend(found.filter(|word| word.len() >= SHORTEST).map(str::to_owned));
+        }
+    }
+    words
+}
+
+/// How many of these words an expectation has.
+fn count_named(expect: &Expect, words: &BTreeSet<String>) -> usize {
+    let text = serde_json::to_string(expect).unwrap_or_default();
+    words.iter().filter(|word| text.contains(word.as_str())).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::plan;
 
     #[test]
     fn one_scenario_that_passes_with_another_machine_makes_a_survivor() {
@@ -145,5 +195,36 @@ mod tests {
         assert_eq!(scenarios, [scenario("y")]);
         let killed = progress.note(7, &scenario("z"), MutantRun::Killed("why".to_owned()));
         assert!(matches!(killed, Some(MutantResult::Killed { .. })));
+    }
+
+    #[test]
+    fn a_mutant_runs_further_scenarios_that_check_what_differs_before_it_survives() {
+        let mutant = MutantCase {
+            id: "a".to_owned(),
+            text: String::new(),
+            reached_by: vec![0, 1, 2, 3],
+        };
+        let expect = |text: &str| plan(&format!("name: x\n{text}")).expect;
+        let expectations = [
+            expect(""),
+            expect("expect: { phase: registered }\n"),
+            expect("expect: { kubelet: { config: { kubeReservedCgroup: /runtime } } }\n"),
+            expect("expect: { files: { /etc/other: { exists: true } } }\n"),
+        ];
+        let expectations: Vec<&Expect> = expectations.iter().collect();
+        let mut progress = MutantProgress::new(&mutant, vec![0]);
+        assert_eq!(progress.next(), Some(0));
+        assert!(!progress.extend(&expectations, 8));
+        let difference = MachineDifference {
+            part: "file /etc/kubernetes/kubelet/kubelet-config.json".to_owned(),
+            lines: vec![ChangedLine::Old(
+                "  \"kubeReservedCgroup\": \"/runtime\",".to_owned(),
+            )],
+        };
+        let passed = MutantRun::Passed(Box::default(), vec![difference]);
+        progress.note(0, &"x".parse().unwrap(), passed);
+        assert!(progress.extend(&expectations, 8));
+        assert_eq!(progress.left().collect::<Vec<_>>(), [2]);
+        assert!(!progress.extend(&expectations, 8));
     }
 }

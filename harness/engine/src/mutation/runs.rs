@@ -94,7 +94,15 @@ impl<'a> MutantRuns<'a> {
     /// Runs the next scenario of a mutant alone, and all others if its machine is not the same there. Returns the
     /// result once it is known.
     pub(super) async fn run_next(&self, progress: &mut MutantProgress<'_>) -> Option<MutantResult> {
-        while let Some(index) = progress.next() {
+        loop {
+            let Some(index) = progress.next() else {
+                // Further scenarios that check what differs.
+                let base = self.base.iter().map(|base| &base.plan.expect).collect::<Vec<_>>();
+                match progress.extend(&base, self.settings.most.max(1)) {
+                    true => continue,
+                    false => break,
+                }
+            };
             if self.is_over() {
                 return Some(MutantResult::LeftOut);
             }

@@ -3,15 +3,19 @@
 /// Statements before and after a changed one that tell which of its branches a scenario takes.
 const NEARBY: usize = 8;
 
-/// How much of what few scenarios run near a statement runs in a scenario, in thousandths: such a scenario takes the
-/// branch that the others do not take.
+/// How unusual the branches near a statement are that a scenario takes, in thousandths: the fewer scenarios run the
+/// same statements there, and the fewer leave out the same ones, the more. Nothing behind its end is left out.
 pub(super) fn of(counts: &[Vec<u64>], scenario: usize, statement: usize) -> u64 {
-    let nearby = statement.saturating_sub(NEARBY)..=statement + NEARBY;
     let runs = |scenario: &Vec<u64>, index: usize| scenario.get(index).is_some_and(|count| *count > 0);
+    let own = &counts[scenario];
+    let end = own.iter().rposition(|count| *count > 0).unwrap_or_default();
+    let nearby = statement.saturating_sub(NEARBY)..=(statement + NEARBY).min(end);
     nearby
-        .filter(|index| runs(&counts[scenario], *index))
-        .map(|index| counts.iter().filter(|other| runs(other, index)).count() as u64)
-        .map(|scenarios| 1000 / scenarios.max(1))
+        .map(|index| {
+            let is_run = runs(own, index);
+            let same = counts.iter().filter(|other| runs(other, index) == is_run);
+            1000 / (same.count() as u64).max(1)
+        })
         .sum()
 }
 
@@ -48,7 +52,14 @@ mod tests {
             vec![1, 1, 0, 1],
             vec![0, 0, 0, 0],
         ];
-        let all: Vec<u64> = (0..4).map(|scenario| of(&counts, scenario, 1)).collect();
-        assert_eq!(all, [333 + 333 + 500, 333 + 333 + 1000, 333 + 333 + 500, 0]);
+        let all: Vec<u64> = (0..3).map(|scenario| of(&counts, scenario, 1)).collect();
+        assert_eq!(
+            all,
+            [333 + 333 + 333 + 500, 333 + 333 + 1000, 333 + 333 + 333 + 500]
+        );
+        // A default that all others replace.
+        let counts = [vec![1, 1, 1], vec![1, 0, 1], vec![1, 1, 1], vec![1, 0, 0]];
+        let all: Vec<u64> = (0..4).map(|scenario| of(&counts, scenario, 0)).collect();
+        assert_eq!(all, [250 + 500 + 333, 250 + 500 + 333, 250 + 500 + 333, 250]);
     }
 }
