@@ -50,6 +50,10 @@ user_data: |
   aws eks wait cluster-active --name {{ cluster.name }} & caller=$!
   sleep 3
   kill "$(pgrep --parent "$(resident)")"; wait "$caller"; say ended-status "$?"
+  timeout --signal=INT 3 aws eks wait cluster-active --name {{ cluster.name }} 2> /tmp/interrupted; say interrupted "$(grep -c Traceback /tmp/interrupted)"
+  kill -STOP "$(resident)"; status {{ cluster.name }} --output text > /tmp/answer & caller=$!
+  sleep 1; kill -KILL "$(resident)"; wait "$caller"; say resident-killed "$? $(cat /tmp/answer)"
+  sleep 1
   kill "$(resident)"; sleep 0.2
   say without "$(status {{ cluster.name }} --output text)"
 expect: { phase: booted }
@@ -87,6 +91,8 @@ async fn later_calls_behave_as_the_first_one() {
         ("timeout-status", "137"),
         ("after-timeout", "0"),
         ("ended-status", "137"),
+        ("interrupted", "0"),
+        ("resident-killed", "0 CREATING"),
         ("without", "CREATING"),
     ]);
     // One line for each hierarchy of control groups.
