@@ -106,7 +106,7 @@ fn statement_of(script: &ParsedScript, line: u64, start: &str) -> Option<usize> 
     };
     // The first of equal ones.
     let (best, found) = candidates.rev().max_by_key(|(_, statement)| rank(statement))?;
-    if on_line(found) || is_in_substitution(script, found, line) {
+    if on_line(found) || is_inside(script, found) {
         return Some(best);
     }
     // The handler of a trap has its own lines, but bash still reports the command that the trap interrupted.
@@ -114,12 +114,12 @@ fn statement_of(script: &ParsedScript, line: u64, start: &str) -> Option<usize> 
     in_handler.or(Some(best))
 }
 
-/// Whether a statement is in a substitution of several lines. Bash counts its lines from the end of that.
-fn is_in_substitution(script: &ParsedScript, statement: &Statement, line: u64) -> bool {
+/// Whether a statement is inside another one, such as that of a substitution, whose lines bash miscounts.
+fn is_inside(script: &ParsedScript, statement: &Statement) -> bool {
     script.statements.iter().any(|around| {
         around.bytes.start <= statement.bytes.start
-            && statement.bytes.end < around.bytes.end
-            && (around.line..=around.last_line + (around.last_line - around.line)).contains(&line)
+            && statement.bytes.end <= around.bytes.end
+            && around.bytes.len() > statement.bytes.len()
     })
 }
 
@@ -166,6 +166,25 @@ done
             counts.collect::<Vec<_>>(),
             [(2, 1), (3, 1), (5, 1), (6, 1), (7, 2)]
         );
+    }
+
+    #[test]
+    fn commands_of_a_substitution_stay_there_whatever_line_bash_reports() {
+        let text = "x=($(for v in a b; do echo \"$v\"; done | sort))\nif [ \"$x\" = a ]; then\n  y=-1\nelse\n  y=1\nfi\n";
+        let reported = [
+            (1, "x=($(for", 1),
+            (3, "echo \"$v\"", 2),
+            (2, "[ \"$x\" = a ]", 1),
+            (5, "y=1", 1),
+        ];
+        let covered = coverage(&ParsedScript::of(text), reported);
+        let missed: Vec<u64> = covered
+            .statements
+            .iter()
+            .filter(|one| one.count == 0)
+            .map(|one| one.line)
+            .collect();
+        assert!(missed.contains(&3), "{covered:?}");
     }
 
     fn counts(commands: &[(u64, &str, u64)]) -> ScriptCoverage {
