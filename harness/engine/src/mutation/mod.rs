@@ -1,5 +1,6 @@
 //! Runs the scenarios of a script with changed versions of it: a probe of each, and a join where the machine differs.
 
+mod broken;
 mod end;
 mod progress;
 mod runs;

@@ -93,7 +93,12 @@ impl<'m> MutantProgress<'m> {
 
     /// Whether each scenario that ran left the machine of the script as it is.
     pub(super) fn is_same_everywhere(&self) -> bool {
-        !self.same.is_empty() && self.passed.is_empty() && self.problem.is_none()
+        !self.same.is_empty() && !self.has_difference()
+    }
+
+    /// Whether a scenario that ran did not leave the machine of the script as it is.
+    pub(super) fn has_difference(&self) -> bool {
+        !self.passed.is_empty() || self.problem.is_some()
     }
 
     /// How many scenarios left the machine of the script as it is.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
+use futures::stream::{FuturesUnordered, StreamExt as _};
 use nodejoin_core::compare::{MachineDifference, MachineState, differences};
-use nodejoin_core::judge::verdict::{Check, Outcome, Verdict};
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::mutation::{MutantResult, Noticed, noticed, together};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::expect::Expect;
@@ -14,6 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::broken::broken_check;
 use super::end::{JoinEnd, MutantRun, without_kubelet};
 use super::progress::{MutantProgress, Survival};
 use super::together::merged;
@@ -76,14 +78,14 @@ impl<'a> MutantRuns<'a> {
         }
     }
 
-    async fn probed(&self, plan: &Plan) -> ProbeEnd {
+    async fn probed(&self, plan: &Plan, cancel: &CancellationToken) -> ProbeEnd {
         let _slot = self.slots.acquire().await;
-        self.runner.probe(plan, self.cancel).await
+        self.runner.probe(plan, cancel).await
     }
 
-    async fn verdict(&self, plan: &Plan) -> Verdict {
+    async fn verdict(&self, plan: &Plan, cancel: &CancellationToken) -> Verdict {
         let _slot = self.slots.acquire().await;
-        self.runner.run(plan, self.cancel).await
+        self.runner.run(plan, cancel).await
     }
 
     /// A mutant before its runs.
@@ -95,23 +97,20 @@ impl<'a> MutantRuns<'a> {
     /// result once it is known.
     pub(super) async fn run_next(&self, progress: &mut MutantProgress<'_>) -> Option<MutantResult> {
         loop {
-            let Some(index) = progress.next() else {
+            if !progress.has_next() {
                 // Further scenarios that check what differs.
                 let base = self.base.iter().map(|base| &base.plan.expect).collect::<Vec<_>>();
-                match progress.extend(&base, self.settings.most.max(1)) {
-                    true => continue,
-                    false => break,
+                if !progress.extend(&base, self.settings.most.max(1)) {
+                    break;
                 }
-            };
+            }
             if self.is_over() {
                 return Some(MutantResult::LeftOut);
             }
-            let run = self.run(index, progress.mutant).await;
-            if matches!(run, MutantRun::Killed(_)) {
-                *self.kills.lock().entry(index).or_default() += 1;
-            }
-            let scenario = &self.base[index].plan.id;
-            if let Some(result) = progress.note(index, scenario, run) {
+            // Scenarios after a difference are needed unless one of them decides: they use what is idle otherwise.
+            let idle = self.slots.available_permits();
+            let count = if progress.has_difference() { idle.max(1) } else { 1 };
+            if let Some(result) = self.run_at_once(progress, count).await {
                 return Some(result);
             }
             if progress.is_same_everywhere() && progress.has_next() {
@@ -123,6 +122,31 @@ impl<'a> MutantRuns<'a> {
             true => MutantResult::LeftOut,
             false => progress.result(),
         })
+    }
+
+    /// Runs the next scenarios of a mutant, this many at most, until one decides it. The others end then.
+    async fn run_at_once(&self, progress: &mut MutantProgress<'_>, count: usize) -> Option<MutantResult> {
+        let mutant = progress.mutant;
+        let indexes: Vec<usize> = std::iter::from_fn(|| progress.next()).take(count).collect();
+        let decided = self.cancel.child_token();
+        let mut running: FuturesUnordered<_> = indexes
+            .into_iter()
+            .map(async |index| (index, self.run(index, mutant, &decided).await))
+            .collect();
+        let mut result = None;
+        while let Some((index, run)) = running.next().await {
+            if result.is_some() {
+                continue;
+            }
+            if matches!(run, MutantRun::Killed(_)) {
+                *self.kills.lock().entry(index).or_default() += 1;
+            }
+            result = progress.note(index, &self.base[index].plan.id, run);
+            if result.is_some() {
+                decided.cancel();
+            }
+        }
+        result
     }
 
     /// Runs mutants in one scenario that each of them left the same before. If the machine is the same with all of them
@@ -171,7 +195,8 @@ impl<'a> MutantRuns<'a> {
             text,
             reached_by: Vec::new(),
         };
-        matches!(self.run_probe(index, &all).await, Ok((_, found)) if found.is_empty())
+        let probe = self.run_probe(index, &all, self.cancel).await;
+        matches!(probe, Ok((_, found)) if found.is_empty())
     }
 
     /// Whether no further scenario starts.
@@ -211,7 +236,7 @@ impl<'a> MutantRuns<'a> {
             then: Vec::new(),
             ..plan.clone()
         };
-        let original = self.verdict(&expecting(&base.plan, &values)).await;
+        let original = self.verdict(&expecting(&base.plan, &values), self.cancel).await;
         let held: Vec<Noticed> = values
             .into_iter()
             .filter(|value| value.held(&original) == Some(true))
@@ -220,7 +245,7 @@ impl<'a> MutantRuns<'a> {
             return None;
         }
         let changed = expecting(&self.plan(&base.plan, mutant), &held);
-        let changed = self.verdict(&changed).await;
+        let changed = self.verdict(&changed, self.cancel).await;
         let broken: Vec<Noticed> = held
             .into_iter()
             .filter(|value| value.held(&changed) == Some(false))
@@ -251,12 +276,13 @@ impl<'a> MutantRuns<'a> {
         &self,
         index: usize,
         mutant: &MutantCase,
+        cancel: &CancellationToken,
     ) -> Result<(Probed, Vec<MachineDifference>), String> {
         let base = &self.base[index];
         let plan = self.plan(&base.plan, mutant);
         let mut probe = plan.probe_with_checks();
         probe.limits.join_seconds = self.limit(&plan, base.seconds);
-        match self.probed(&probe).await {
+        match self.probed(&probe, cancel).await {
             ProbeEnd::Machine(probed) => {
                 let found = self.differs(base, &probed.state, BOOTS_BEFORE_JOIN).await;
                 Ok((*probed, found))
@@ -266,9 +292,9 @@ impl<'a> MutantRuns<'a> {
         }
     }
 
-    async fn run(&self, index: usize, mutant: &MutantCase) -> MutantRun {
+    async fn run(&self, index: usize, mutant: &MutantCase, cancel: &CancellationToken) -> MutantRun {
         let base = &self.base[index];
-        let probed = match self.run_probe(index, mutant).await {
+        let probed = match self.run_probe(index, mutant, cancel).await {
             Ok((_, found)) if found.is_empty() => return MutantRun::Same,
             Ok((probed, _)) => probed,
             Err(why) => return MutantRun::NotRun(why),
@@ -291,7 +317,7 @@ impl<'a> MutantRuns<'a> {
             return run;
         }
         let plan = self.plan(&base.plan, mutant);
-        let joined = self.joined(index, plan, &probed.state).await;
+        let joined = self.joined(index, plan, &probed.state, cancel).await;
         match joined {
             JoinEnd::Passed => {
                 let found = self.differs(base, &probed.state, BOOTS_OF_SURVIVOR).await;
@@ -355,7 +381,7 @@ impl<'a> MutantRuns<'a> {
     }
 
     async fn again(&self, base: &BaseScenario) -> Option<FurtherBoot> {
-        match self.probed(&base.plan.probe_with_checks()).await {
+        match self.probed(&base.plan.probe_with_checks(), self.cancel).await {
             ProbeEnd::Machine(probed) => Some(FurtherBoot {
                 state: probed.state,
                 checks: probed.checks,
@@ -377,7 +403,13 @@ impl<'a> MutantRuns<'a> {
     }
 
     /// How the join of a changed machine ends. Equal machines join once.
-    async fn joined(&self, index: usize, mut plan: Plan, state: &MachineState) -> JoinEnd {
+    async fn joined(
+        &self,
+        index: usize,
+        mut plan: Plan,
+        state: &MachineState,
+        cancel: &CancellationToken,
+    ) -> JoinEnd {
         let known =
             self.joined.lock().iter().find_map(|(scenario, known, end)| {
                 (*scenario == index && known == state).then(|| end.clone())
@@ -388,62 +420,11 @@ impl<'a> MutantRuns<'a> {
         let limit = self.limit(&plan, *self.base[index].joined_seconds.lock());
         let is_shortened = limit < plan.limits.join_seconds;
         plan.limits.join_seconds = limit;
-        let verdict = self.verdict(&plan).await;
+        let verdict = self.verdict(&plan, cancel).await;
         let end = JoinEnd::of(&verdict, is_shortened);
         if !matches!(end, JoinEnd::NotRun(_)) {
             self.joined.lock().push((index, state.clone(), end.clone()));
         }
         end
-    }
-}
-
-/// A check that held with the script as it is, in each of its boots, and does not with a mutant.
-async fn broken_check(base: &BaseScenario, checks: &[Check]) -> Option<Check> {
-    let boots = base.boots.lock().await;
-    let boots: Vec<&[Check]> = boots
-        .iter()
-        .flatten()
-        .map(|boot| boot.checks.as_slice())
-        .collect();
-    broken(&base.checks, &boots, checks).cloned()
-}
-
-fn broken<'a>(base: &[Check], boots: &[&[Check]], checks: &'a [Check]) -> Option<&'a Check> {
-    let held = |known: &[Check], key: &str| known.iter().any(|check| check.key == key && check.held);
-    checks
-        .iter()
-        .filter(|check| !check.held)
-        .find(|check| held(base, &check.key) && boots.iter().all(|boot| held(boot, &check.key)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_check_is_broken_that_held_in_each_boot_of_the_script_as_it_is() {
-        let checks = |held: [bool; 3]| {
-            let keys = ["phase", "aws.eks", "kubelet.argv.--v=2"];
-            let check = |(key, held): (&str, bool)| Check {
-                key: key.to_owned(),
-                held,
-                expected: String::new(),
-                seen: String::new(),
-            };
-            keys.into_iter().zip(held).map(check).collect::<Vec<_>>()
-        };
-        // The phase needs a join, and the number of calls differs from boot to boot.
-        let (base, again) = (checks([false, true, true]), checks([false, false, true]));
-        let key = |boots: &[&[Check]], held| {
-            let checks = checks(held);
-            broken(&base, boots, &checks).map(|check| check.key.clone())
-        };
-        assert_eq!(key(&[], [false, false, true]).as_deref(), Some("aws.eks"));
-        assert_eq!(key(&[&again], [false, false, true]), None);
-        assert_eq!(
-            key(&[&again], [false, false, false]).as_deref(),
-            Some("kubelet.argv.--v=2")
-        );
-        assert_eq!(key(&[&again], [false, true, true]), None);
     }
 }
