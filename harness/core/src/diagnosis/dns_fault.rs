@@ -1,10 +1,10 @@
 //! Names that the node needs and that a DNS fault of the scenario does not resolve.
 
 use super::facts::{Evidence, Facts};
-use super::limits::{WAITING, is_about};
 use super::nodeadm;
 use super::script_output::{is_failure, lines_before_the_end};
 use super::types::Finding;
+use super::unanswered::{WAITING, is_about};
 use crate::observation::{DnsQuery, Millis};
 use crate::plan::dns_fault::DnsFault;
 use crate::vocabulary::cause::Cause;

@@ -1,8 +1,9 @@
 //! Nodes that were ready and are not any more.
 
+use super::api_server::changed_authority;
 use super::cluster::{deletion, last_change, ready_message};
 use super::facts::{Evidence, Facts, seconds, sentence};
-use super::kubelet::{changed_authority, last_error, remedy_of, times};
+use super::kubelet::{last_error, remedy_of, times};
 use super::types::Finding;
 use crate::observation::phases::is_start_of_kubelet;
 use crate::observation::{JournalLine, Millis};

@@ -6,8 +6,10 @@
 //! | `rules.rs` | all rules in their order, from the table of causes (`vocabulary/cause_table.rs`) |
 //! | `instance.rs` | metadata service, user data that never ran, script parts, limits of the host |
 //! | `ami_family.rs` | user data for another AMI family than that of the node image |
-//! | `script.rs` | AWS calls of the script, its exit, a kubelet that was never started |
-//! | `limits.rs` | what the harness does not have |
+//! | `script.rs` | AWS calls of the script, its exit |
+//! | `never_started.rs` | a kubelet that nothing started |
+//! | `limits.rs` | what the image and the host do not have |
+//! | `unanswered.rs` | names outside, and AWS calls that the fake AWS does not emulate |
 //! | `dns_fault.rs` | names that a DNS fault of the scenario does not resolve |
 //! | `outside.rs` | requests to hosts outside |
 //! | `stored_values.rs` | parameters, secrets, objects and metadata of stacks that an account does not have |
@@ -17,6 +19,7 @@
 //! | `container_runtime.rs` | a container runtime that does not start |
 //! | `sandbox_image.rs` | the image of the pause container |
 //! | `paths.rs` | paths of an AMI that the user data misspells |
+//! | `api_server.rs` | an API server that the kubelet does not trust or reach |
 //! | `kubelet.rs` | what the kubelet refuses, and why it exits |
 //! | `kubelet_program.rs` | a kubelet that systemd cannot start |
 //! | `kubeadm.rs` | arguments of `kubeadm join` |
@@ -37,6 +40,7 @@
 
 mod access;
 mod ami_family;
+mod api_server;
 mod certificates;
 mod clock;
 mod cluster;
@@ -56,6 +60,7 @@ mod literal_command;
 mod lost;
 mod metadata_path;
 mod missing_disk;
+mod never_started;
 mod nodeadm;
 mod other_cluster;
 mod outside;
@@ -71,6 +76,7 @@ mod stored_values;
 #[cfg(test)]
 mod tests;
 mod types;
+mod unanswered;
 mod unit_lines;
 mod unknown;
 mod unusable_script;

@@ -5,9 +5,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::facts::{Evidence, Facts};
-use super::limits::{WAITING, is_about};
 use super::script_output::{is_before_end, is_by_script, is_complaint, is_failure, lines_before_the_end};
 use super::types::Finding;
+use super::unanswered::{WAITING, is_about};
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis, ObservedEvent};
 use crate::plan::{Network, Plan};
 use crate::user_data::{TlsProxy, http_proxies, tls_proxies};

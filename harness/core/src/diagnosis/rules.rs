@@ -4,9 +4,10 @@ use std::sync::LazyLock;
 
 use super::types::{RuleEntry, RuleScope};
 use super::{
-    ami_family, certificates, clock, cluster, container_runtime, dns_fault, exhausted, identity, instance,
-    kubeadm, kubelet, kubelet_program, limits, lost, metadata_path, nodeadm, outside, paths, power,
-    registration, sandbox_image, script, stored_values, unknown, user_data_end,
+    ami_family, api_server, certificates, clock, cluster, container_runtime, dns_fault, exhausted, identity,
+    instance, kubeadm, kubelet, kubelet_program, limits, lost, metadata_path, never_started, nodeadm,
+    outside, paths, power, registration, sandbox_image, script, stored_values, unanswered, unknown,
+    user_data_end,
 };
 use crate::vocabulary::cause_table::cause_table;
 

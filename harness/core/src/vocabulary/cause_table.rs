@@ -97,7 +97,7 @@ macro_rules! cause_table {
     }
     /// The script needs a name that does not resolve in the VPC either, or that `dns_faults` does not let resolve.
     NameNotResolved = "name-not-resolved" {
-        rules: Stopped { 205: dns_fault::script_needs_name, 289: dns_fault::kubelet_needs_name, 324: limits::unresolved_name },
+        rules: Stopped { 205: dns_fault::script_needs_name, 289: dns_fault::kubelet_needs_name, 324: unanswered::unresolved_name },
         phases: Booted..=Authenticated, permanence: Lasts, blames: LastOfScript,
         evidence: "calls to AWS, queries to the resolver, the output of the user data",
         remedy: "Correct the name, repeat a look-up that can fail for a moment, or let the script continue without it.",
@@ -108,9 +108,9 @@ macro_rules! cause_table {
     HarnessLimit = "harness-limit" {
         rules: Stopped {
             203: outside::tls_proxy, 204: outside::missing_proxy, 229: nodeadm::unsupported, 275: kubelet::lacks_processors, 276: kubelet::needs_cgroup_v2,
-            312: outside::untrusted_authority, 313: script::unsigned_download, 316: limits::stand_in, 317: outside::reported_request, 318: limits::missing_unit, 319: limits::reported_call,
+            312: outside::untrusted_authority, 313: script::unsigned_download, 316: limits::stand_in, 317: outside::reported_request, 318: limits::missing_unit, 319: unanswered::reported_call,
             321: limits::missing_on_image, 322: limits::container, 323: limits::no_route,
-            324: limits::unresolved_name, 326: limits::unreported_call, 327: stored_values::not_stored,
+            324: unanswered::unresolved_name, 326: unanswered::unreported_call, 327: stored_values::not_stored,
             329: outside::unreported_request
         },
         phases: Booted..=Authenticated, permanence: Lasts, blames: LastOfScript,
@@ -217,7 +217,7 @@ macro_rules! cause_table {
     }
     /// The user data is done, and systemd did not start the kubelet.
     KubeletNeverStarted = "kubelet-never-started" {
-        rules: Stopped { 310: user_data_end::unit_is_refused, 350: script::kubelet_never_started },
+        rules: Stopped { 310: user_data_end::unit_is_refused, 350: never_started::kubelet_never_started },
         phases: Booted..=Configured, permanence: Lasts, blames: NoLine,
         evidence: "systemd's log",
         remedy: "Call the bootstrap script in the user data, and correct failed units that the kubelet requires.",
@@ -249,7 +249,7 @@ macro_rules! cause_table {
     }
     /// The kubelet does not trust the API server's certificate, or does not trust it any more.
     WrongCertificateAuthority = "wrong-certificate-authority" {
-        rules: Stopped { 190: kubelet::wrong_certificate_authority, 192: kubelet::authority_changed },
+        rules: Stopped { 190: api_server::wrong_certificate_authority, 192: api_server::authority_changed },
         phases: KubeletStarted..=Certified, permanence: Lasts, blames: NoLine,
         evidence: "the kubelet's log",
         remedy: "Pass the CA that DescribeCluster returns for this cluster.",
@@ -257,7 +257,7 @@ macro_rules! cause_table {
     }
     /// The kubelet cannot connect to the API server.
     EndpointUnreachable = "endpoint-unreachable" {
-        rules: Stopped { 290: kubelet::endpoint_unreachable },
+        rules: Stopped { 290: api_server::endpoint_unreachable },
         phases: KubeletStarted..=KubeletStarted, permanence: MayPass, blames: NoLine,
         evidence: "the kubelet's log",
         remedy: "Pass the endpoint that DescribeCluster returns for this cluster.",
@@ -388,7 +388,7 @@ macro_rules! cause_table {
     }
     /// The host that runs nodejoin lacks something that the node needs. The result says nothing about the node.
     HostLimit = "host-limit" {
-        rules: Stopped { 10: instance::host_limit, 15: instance::metadata_too_slow, 300: kubelet::api_server_times_out },
+        rules: Stopped { 10: instance::host_limit, 15: instance::metadata_too_slow, 300: api_server::api_server_times_out },
         phases: Booted..=Certified, permanence: Lasts, blames: NoLine,
         evidence: "the node's journal",
         remedy: "Run fewer nodes at once, or raise the limit of the host; `nodejoin doctor` lists what is missing.",
