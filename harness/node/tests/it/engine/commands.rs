@@ -8,8 +8,8 @@ use std::path::Path;
 
 use nodejoin_node::DeviationKind;
 
+use super::bench::{Bench, ask, plan, until, user_data_is_over};
 use super::machine::Seen;
-use super::node::{Bench, ask, plan, until, user_data_is_over};
 
 const PAGE: &str = "../../docs/src/reference/node-commands.md";
 /// Writes the page instead of comparing it.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use nodejoin_core::observation::JournalLine;
 
-use super::node::{Bench, ask, plan, until, user_data_is_over};
+use super::bench::{Bench, ask, plan, until, user_data_is_over};
 
 /// Prints one `NAME VALUE` a line.
 const VIEWS: &str = r#"name: views

@@ -1,6 +1,7 @@
 //! Tests that start containers. They must not run where no container engine answers.
 
 mod aws_cli;
+mod bench;
 mod commands;
 mod escape;
 mod machine;

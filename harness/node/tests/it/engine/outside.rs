@@ -2,8 +2,8 @@
 
 use nodejoin_fake_aws::AwsEventKind;
 
+use super::bench::{Bench, ask, plan, until, user_data_is_over};
 use super::machine::Seen;
-use super::node::{Bench, ask, plan, until, user_data_is_over};
 
 /// Prints `seen NAME VALUE` for each try. A value ends with `late` if it took more than a second.
 const TRIES: &str = r#"name: outside

@@ -9,7 +9,7 @@ use futures::StreamExt as _;
 use nodejoin_core::plan::ImagePlan;
 use nodejoin_docker::{ImageSettings, Images};
 
-use super::node::{Bench, ask, plan, until, user_data_is_over};
+use super::bench::{Bench, ask, plan, until, user_data_is_over};
 
 /// Connections are refused by rules in the node's network, which the image has no program for.
 const REFUSED: &str = r#"name: refused

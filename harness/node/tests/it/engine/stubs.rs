@@ -5,8 +5,8 @@ use nodejoin_node::DeviationKind;
 
 use nodejoin_core::input::files::Disk;
 
+use super::bench::{Bench, ask, plan, until, user_data_is_over};
 use super::machine::{Seen, seen};
-use super::node::{Bench, ask, plan, until, user_data_is_over};
 
 /// Prints the stand-ins among `PATHS`, and the links into the folder of the harness anywhere in the node.
 const STAND_INS: &str = r#"name: stubs

@@ -1,7 +1,7 @@
 //! The files of the image below /usr, on an engine with slow storage.
 
+use super::bench::{Bench, ask, plan, until, user_data_is_over};
 use super::machine::Seen;
-use super::node::{Bench, ask, plan, until, user_data_is_over};
 
 /// Prints one `NAME VALUE` a line, and changes what the image has.
 const CHANGES: &str = r#"name: changes
