@@ -60,7 +60,7 @@ pub struct MutateArgs {
     /// 15 s more; never more than `limits.join_seconds` of the scenario]
     #[arg(long, value_name = "TIME", value_parser = budget)]
     pub timeout: Option<Duration>,
-    /// Number of scenarios that a change runs at most
+    /// Number of scenarios that a change runs alone at most; one that it runs together with others counts in part
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     pub most: usize,
     /// Lowest score in percent that is a success

@@ -36,7 +36,8 @@ pub struct MutationSettings {
     pub jobs: usize,
     /// Time after which no further mutant starts; `None`: all run.
     pub budget: Option<Duration>,
-    /// Scenarios that a mutant runs at most.
+    /// Runs that a mutant causes at most, until a scenario passes with another machine: as many once more then. A run
+    /// of several mutants counts in part.
     pub most: usize,
     /// Time after which a scenario with a mutant has timed out; `None`: twice the time of the script as it is, and
     /// 15 s more.
@@ -154,7 +155,7 @@ pub struct MutatedScript<'a> {
 
 /// Mutants that run together at first, and at most.
 const GROUP: usize = 3;
-const LARGEST_GROUP: usize = 8;
+const LARGEST_GROUP: usize = 12;
 
 /// How many mutants run together: the more scenarios found no difference in them, the more.
 fn group_size(pending: &[MutantProgress<'_>]) -> usize {
@@ -193,9 +194,9 @@ pub async fn mutate(
             None => (Some(progress), None),
         }]
     };
-    let together = async |(index, group)| {
+    let together = async |(indexes, group)| {
         let mut ended = Vec::new();
-        for (progress, result) in runs.run_together(index, group).await {
+        for (progress, result) in runs.run_together(indexes, group).await {
             ended.push(match result {
                 Some(result) => (None, Some(conclude(&progress, result).await)),
                 None => (Some(progress), None),
@@ -212,9 +213,13 @@ pub async fn mutate(
                 running.push(Either::Left(alone(index)));
                 continue;
             }
-            // Small groups where large ones would leave jobs without work.
-            let size = group_size(&pending).min(pending.len().div_ceil(jobs));
-            let Some(group) = take_group(script.original, &mut pending, size) else {
+            // One group runs several scenarios at once where jobs would have no work otherwise.
+            let size = group_size(&pending);
+            let scenarios = match pending.len() > size {
+                true => 1,
+                false => jobs - running.len(),
+            };
+            let Some(group) = take_group(script.original, &mut pending, size, scenarios) else {
                 break;
             };
             running.push(Either::Right(together(group)));

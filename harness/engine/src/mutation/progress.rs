@@ -15,13 +15,13 @@ pub(super) struct MutantProgress<'m> {
     pub(super) mutant: &'m MutantCase,
     /// Indexes of the scenarios that it has not run, in their order.
     left: VecDeque<usize>,
+    /// Runs that it has caused. One of several mutants counts in part.
+    runs: f64,
+    most_runs: f64,
     same: Vec<ScenarioId>,
     passed: Vec<ScenarioId>,
     differs: BTreeSet<String>,
     problem: Option<String>,
-    /// Scenarios that it has run or will run.
-    chosen: BTreeSet<usize>,
-    is_extended: bool,
     pub(super) survivals: Vec<Survival>,
 }
 
@@ -33,31 +33,36 @@ pub(super) struct Survival {
 }
 
 impl<'m> MutantProgress<'m> {
-    pub(super) fn new(mutant: &'m MutantCase, scenarios: Vec<usize>) -> Self {
+    pub(super) fn new(mutant: &'m MutantCase, scenarios: Vec<usize>, most_runs: usize) -> Self {
         Self {
             mutant,
             same: Vec::new(),
             passed: Vec::new(),
             differs: BTreeSet::new(),
             problem: None,
-            chosen: scenarios.iter().copied().collect(),
-            is_extended: false,
+            runs: 0.0,
+            most_runs: most_runs.max(1) as f64,
             left: scenarios.into(),
             survivals: Vec::new(),
         }
     }
 
+    /// Takes the next scenario, for a run of this mutant alone.
     pub(super) fn next(&mut self) -> Option<usize> {
-        self.left.pop_front()
+        let index = self.left().next()?;
+        self.take(index);
+        self.add_run(1);
+        Some(index)
     }
 
     pub(super) fn has_next(&self) -> bool {
-        !self.left.is_empty()
+        self.left().next().is_some()
     }
 
-    /// Indexes of the scenarios that it has not run.
+    /// Indexes of the scenarios that it may still run.
     pub(super) fn left(&self) -> impl Iterator<Item = usize> + '_ {
-        self.left.iter().copied()
+        let may_run = self.runs < self.most_runs;
+        self.left.iter().copied().filter(move |_| may_run)
     }
 
     /// Takes a scenario out of its turn.
@@ -65,30 +70,32 @@ impl<'m> MutantProgress<'m> {
         self.left.retain(|other| *other != index);
     }
 
-    pub(super) fn put_first(&mut self, index: usize) {
-        self.take(index);
-        self.left.push_front(index);
+    /// Counts a run of this number of mutants.
+    pub(super) fn add_run(&mut self, mutants: usize) {
+        self.runs += 1.0 / mutants as f64;
     }
 
-    /// Adds scenarios that run the changed line and whose expectations name what differs, before a mutant survives:
-    /// those that name most, at most this number. Returns whether there are any. The expectations are those of all
-    /// scenarios.
-    pub(super) fn extend(&mut self, expectations: &[&Expect], most: usize) -> bool {
-        if self.is_extended || self.survivals.is_empty() {
-            return false;
+    pub(super) fn put_first(&mut self, indexes: &[usize]) {
+        for index in indexes.iter().rev() {
+            self.take(*index);
+            self.left.push_front(*index);
         }
-        self.is_extended = true;
+    }
+
+    /// Puts scenarios first whose expectations name what differs, those that name most, and allows as many runs once
+    /// more: they can still kill a mutant that would survive. The expectations are those of all scenarios.
+    fn prefer_named(&mut self, expectations: &[&Expect]) {
         let differences = self.survivals.iter().flat_map(|survival| &survival.differences);
         let words = differing_words(differences);
-        let others = self.mutant.reached_by.iter().copied();
-        let mut named: Vec<(usize, usize)> = others
-            .filter(|index| !self.chosen.contains(index))
-            .filter_map(|index| Some((count_named(expectations.get(index)?, &words), index)))
-            .filter(|(count, _)| *count > 0)
-            .collect();
-        named.sort_by_key(|(count, index)| (std::cmp::Reverse(*count), *index));
-        self.left.extend(named.iter().take(most).map(|(_, index)| index));
-        !self.left.is_empty()
+        let named = |index: &usize| {
+            expectations
+                .get(*index)
+                .map_or(0, |expect| count_named(expect, &words))
+        };
+        let mut left: Vec<usize> = self.left.iter().copied().collect();
+        left.sort_by_cached_key(|index| std::cmp::Reverse(named(index)));
+        self.left = left.into();
+        self.most_runs += self.most_runs;
     }
 
     /// Whether each scenario that ran left the machine of the script as it is.
@@ -97,8 +104,13 @@ impl<'m> MutantProgress<'m> {
     }
 
     /// Whether a scenario that ran did not leave the machine of the script as it is.
-    pub(super) fn has_difference(&self) -> bool {
+    fn has_difference(&self) -> bool {
         !self.passed.is_empty() || self.problem.is_some()
+    }
+
+    /// Whether a run of it has ended.
+    pub(super) fn has_run(&self) -> bool {
+        !self.same.is_empty() || self.has_difference()
     }
 
     /// How many scenarios left the machine of the script as it is.
@@ -106,14 +118,14 @@ impl<'m> MutantProgress<'m> {
         self.same.len()
     }
 
-    /// Adds a run, and returns the result if it decides the mutant.
+    /// Adds the end of a run, and returns the result if it decides the mutant. The scenarios are those of all indexes.
     pub(super) fn note(
         &mut self,
         index: usize,
-        scenario: &ScenarioId,
+        scenarios: &[(&ScenarioId, &Expect)],
         run: MutantRun,
     ) -> Option<MutantResult> {
-        let scenario = scenario.clone();
+        let scenario = scenarios[index].0.clone();
         match run {
             MutantRun::Same => self.same.push(scenario),
             MutantRun::Passed(state, differences) => {
@@ -125,6 +137,10 @@ impl<'m> MutantProgress<'m> {
                     state,
                     differences,
                 });
+                if self.survivals.len() == 1 {
+                    let expectations: Vec<&Expect> = scenarios.iter().map(|(_, expect)| *expect).collect();
+                    self.prefer_named(&expectations);
+                }
             }
             MutantRun::Killed(how) => return Some(MutantResult::Killed { scenario, how }),
             MutantRun::TimedOut => return Some(MutantResult::TimedOut { scenario }),
@@ -177,38 +193,62 @@ mod tests {
     use super::*;
     use crate::testing::plan;
 
-    #[test]
-    fn one_scenario_that_passes_with_another_machine_makes_a_survivor() {
-        let mutant = MutantCase {
+    /// A mutant that reaches all scenarios, and their ids and expectations.
+    fn progress<'m>(mutant: &'m MutantCase, most_runs: usize) -> MutantProgress<'m> {
+        MutantProgress::new(mutant, mutant.reached_by.clone(), most_runs)
+    }
+
+    fn mutant(reached_by: Vec<usize>) -> MutantCase {
+        MutantCase {
             id: "a".to_owned(),
             text: String::new(),
-            reached_by: vec![4, 7, 9],
-        };
-        let scenario = |name: &str| name.parse::<ScenarioId>().unwrap();
-        let mut progress = MutantProgress::new(&mutant, vec![4, 7, 9]);
-        assert_eq!(progress.next(), Some(4));
-        assert_eq!(progress.note(4, &scenario("x"), MutantRun::Same), None);
+            reached_by,
+        }
+    }
+
+    #[test]
+    fn one_scenario_that_passes_with_another_machine_makes_a_survivor() {
+        let mutant = mutant(vec![0, 1, 2]);
+        let ids: Vec<ScenarioId> = ["x", "y", "z"].map(|id| id.parse().unwrap()).into();
+        let expect = Expect::default();
+        let scenarios: Vec<_> = ids.iter().map(|id| (id, &expect)).collect();
+        let mut progress = progress(&mutant, 8);
+        assert_eq!(progress.next(), Some(0));
+        assert_eq!(progress.note(0, &scenarios, MutantRun::Same), None);
         assert!(progress.is_same_everywhere() && progress.has_next());
-        progress.put_first(9);
-        assert_eq!(progress.left().collect::<Vec<_>>(), [9, 7]);
+        progress.put_first(&[2]);
+        assert_eq!(progress.left().collect::<Vec<_>>(), [2, 1]);
         let passed = MutantRun::Passed(Box::default(), Vec::new());
-        assert_eq!(progress.note(9, &scenario("y"), passed), None);
+        assert_eq!(progress.note(2, &scenarios, passed), None);
         assert!(!progress.is_same_everywhere());
-        let MutantResult::Survived { scenarios, .. } = progress.result() else {
+        let MutantResult::Survived {
+            scenarios: survived, ..
+        } = progress.result()
+        else {
             panic!("not survived");
         };
-        assert_eq!(scenarios, [scenario("y")]);
-        let killed = progress.note(7, &scenario("z"), MutantRun::Killed("why".to_owned()));
+        assert_eq!(survived, [ids[2].clone()]);
+        let killed = progress.note(1, &scenarios, MutantRun::Killed("why".to_owned()));
         assert!(matches!(killed, Some(MutantResult::Killed { .. })));
     }
 
     #[test]
-    fn a_mutant_runs_further_scenarios_that_check_what_differs_before_it_survives() {
-        let mutant = MutantCase {
-            id: "a".to_owned(),
-            text: String::new(),
-            reached_by: vec![0, 1, 2, 3],
-        };
+    fn a_run_of_several_mutants_counts_in_part() {
+        let mutant = mutant((0..20).collect());
+        let mut progress = progress(&mutant, 2);
+        assert_eq!(progress.next(), Some(0));
+        for index in 1..=4 {
+            assert!(progress.has_next());
+            progress.take(index);
+            progress.add_run(4);
+        }
+        assert_eq!(progress.next(), None);
+        assert!(!progress.has_next());
+    }
+
+    #[test]
+    fn scenarios_that_check_what_differs_come_first_before_a_mutant_survives() {
+        let mutant = mutant(vec![0, 1, 2, 3]);
         let expect = |text: &str| plan(&format!("name: x\n{text}")).expect;
         let expectations = [
             expect(""),
@@ -216,10 +256,11 @@ mod tests {
             expect("expect: { kubelet: { config: { kubeReservedCgroup: /runtime } } }\n"),
             expect("expect: { files: { /etc/other: { exists: true } } }\n"),
         ];
-        let expectations: Vec<&Expect> = expectations.iter().collect();
-        let mut progress = MutantProgress::new(&mutant, vec![0]);
+        let id: ScenarioId = "x".parse().unwrap();
+        let scenarios: Vec<_> = expectations.iter().map(|expect| (&id, expect)).collect();
+        let mut progress = progress(&mutant, 1);
         assert_eq!(progress.next(), Some(0));
-        assert!(!progress.extend(&expectations, 8));
+        assert!(!progress.has_next());
         let difference = MachineDifference {
             part: "file /etc/kubernetes/kubelet/kubelet-config.json".to_owned(),
             lines: vec![ChangedLine::Old(
@@ -227,9 +268,9 @@ mod tests {
             )],
         };
         let passed = MutantRun::Passed(Box::default(), vec![difference]);
-        progress.note(0, &"x".parse().unwrap(), passed);
-        assert!(progress.extend(&expectations, 8));
-        assert_eq!(progress.left().collect::<Vec<_>>(), [2]);
-        assert!(!progress.extend(&expectations, 8));
+        progress.note(0, &scenarios, passed);
+        assert_eq!(progress.left().collect::<Vec<_>>(), [2, 1, 3]);
+        assert_eq!(progress.next(), Some(2));
+        assert_eq!(progress.next(), None);
     }
 }

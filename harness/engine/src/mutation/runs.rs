@@ -10,6 +10,7 @@ use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::mutation::{MutantResult, Noticed, noticed, together};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::expect::Expect;
+use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::scenario::with_own_instance;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -90,26 +91,25 @@ impl<'a> MutantRuns<'a> {
 
     /// A mutant before its runs.
     pub(super) fn begin<'m>(&self, mutant: &'m MutantCase) -> MutantProgress<'m> {
-        MutantProgress::new(mutant, self.order(&mutant.reached_by))
+        MutantProgress::new(mutant, self.order(&mutant.reached_by), self.settings.most)
+    }
+
+    /// Ids and expectations of all scenarios.
+    fn scenarios(&self) -> Vec<(&'a ScenarioId, &'a Expect)> {
+        let of_plan = |base: &'a BaseScenario| (&base.plan.id, &base.plan.expect);
+        self.base.iter().map(of_plan).collect()
     }
 
     /// Runs the next scenario of a mutant alone, and all others if its machine is not the same there. Returns the
     /// result once it is known.
     pub(super) async fn run_next(&self, progress: &mut MutantProgress<'_>) -> Option<MutantResult> {
-        loop {
-            if !progress.has_next() {
-                // Further scenarios that check what differs.
-                let base = self.base.iter().map(|base| &base.plan.expect).collect::<Vec<_>>();
-                if !progress.extend(&base, self.settings.most.max(1)) {
-                    break;
-                }
-            }
+        while progress.has_next() {
             if self.is_over() {
                 return Some(MutantResult::LeftOut);
             }
-            // Scenarios after a difference are needed unless one of them decides: they use what is idle otherwise.
+            // The first scenario often decides. Further ones use what is idle otherwise.
             let idle = self.slots.available_permits();
-            let count = if progress.has_difference() { idle.max(1) } else { 1 };
+            let count = if progress.has_run() { idle.max(1) } else { 1 };
             if let Some(result) = self.run_at_once(progress, count).await {
                 return Some(result);
             }
@@ -133,7 +133,7 @@ impl<'a> MutantRuns<'a> {
             .into_iter()
             .map(async |index| (index, self.run(index, mutant, &decided).await))
             .collect();
-        let mut result = None;
+        let (scenarios, mut result) = (self.scenarios(), None);
         while let Some((index, run)) = running.next().await {
             if result.is_some() {
                 continue;
@@ -141,7 +141,7 @@ impl<'a> MutantRuns<'a> {
             if matches!(run, MutantRun::Killed(_)) {
                 *self.kills.lock().entry(index).or_default() += 1;
             }
-            result = progress.note(index, &self.base[index].plan.id, run);
+            result = progress.note(index, &scenarios, run);
             if result.is_some() {
                 decided.cancel();
             }
@@ -149,19 +149,32 @@ impl<'a> MutantRuns<'a> {
         result
     }
 
-    /// Runs mutants in one scenario that each of them left the same before. If the machine is the same with all of them
-    /// at once, it is with each; otherwise each half runs by itself.
+    /// Runs mutants in scenarios. Each mutant left the machine of the script as it is in all scenarios so far. If the
+    /// machine is the same with all of them at once, it is with each; otherwise each half runs by itself.
     pub(super) async fn run_together<'m>(
         &self,
-        index: usize,
+        mut indexes: Vec<usize>,
         mut group: Vec<MutantProgress<'m>>,
     ) -> Vec<(MutantProgress<'m>, Option<MutantResult>)> {
-        if group.len() > 1 && !self.is_over() && self.is_same_with_all(index, &group).await {
-            let scenario = &self.base[index].plan.id;
-            let ended = group.into_iter().map(|mut progress| {
-                progress.take(index);
-                let decided = progress.note(index, scenario, MutantRun::Same);
-                let ended = decided.or_else(|| (!progress.has_next()).then(|| progress.result()));
+        if group.len() > 1 && !self.is_over() {
+            let probes = indexes.iter().map(|index| self.is_same_with_all(*index, &group));
+            let found = futures::future::join_all(probes).await;
+            let (scenarios, mutants) = (self.scenarios(), group.len());
+            for progress in &mut group {
+                for (index, is_same) in indexes.iter().zip(&found) {
+                    progress.add_run(mutants);
+                    if *is_same {
+                        progress.take(*index);
+                        progress.note(*index, &scenarios, MutantRun::Same);
+                    }
+                }
+            }
+            let mut found = found.into_iter();
+            indexes.retain(|_| found.next() == Some(false));
+        }
+        if indexes.is_empty() {
+            let ended = group.into_iter().map(|progress| {
+                let ended = (!progress.has_next()).then(|| progress.result());
                 (progress, ended)
             });
             return ended.collect();
@@ -169,14 +182,14 @@ impl<'a> MutantRuns<'a> {
         if group.len() > 1 {
             let second = group.split_off(group.len() / 2);
             let (first, second) = tokio::join!(
-                Box::pin(self.run_together(index, group)),
-                Box::pin(self.run_together(index, second)),
+                Box::pin(self.run_together(indexes.clone(), group)),
+                Box::pin(self.run_together(indexes, second)),
             );
             return first.into_iter().chain(second).collect();
         }
         let mut ended = Vec::new();
         for mut progress in group {
-            progress.put_first(index);
+            progress.put_first(&indexes);
             let result = self.run_next(&mut progress).await;
             ended.push((progress, result));
         }
@@ -267,7 +280,6 @@ impl<'a> MutantRuns<'a> {
             order.retain(|index| *index != most);
             order.insert(0, most);
         }
-        order.truncate(self.settings.most.max(1));
         order
     }
 

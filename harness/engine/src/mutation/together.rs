@@ -51,13 +51,14 @@ fn edit<'t>(original: &str, mutant: &'t str) -> (Range<usize>, &'t str) {
     (lines, &mutant[after])
 }
 
-/// Takes the mutants out of these that run one scenario together: that which most of them have not run. Mutants that
-/// change the same lines are left for another group.
+/// Takes the mutants out of these that run scenarios together: that which most of them have not run, and further ones
+/// that all of them have not run, up to a number. Mutants that change the same lines are left for another group.
 pub(super) fn take_group<'m>(
     original: &str,
     pending: &mut Vec<MutantProgress<'m>>,
     size: usize,
-) -> Option<(usize, Vec<MutantProgress<'m>>)> {
+    scenarios: usize,
+) -> Option<(Vec<usize>, Vec<MutantProgress<'m>>)> {
     let mut wanted: BTreeMap<usize, usize> = BTreeMap::new();
     for index in pending.iter().flat_map(MutantProgress::left) {
         *wanted.entry(index).or_default() += 1;
@@ -78,7 +79,11 @@ pub(super) fn take_group<'m>(
             false => pending.push(progress),
         }
     }
-    Some((index, group))
+    let is_left = |index: &usize| group.iter().all(|one| one.left().any(|left| left == *index));
+    let others: Vec<usize> = group.first().map(|one| one.left().collect()).unwrap_or_default();
+    let others = others.into_iter().filter(|other| *other != index).filter(is_left);
+    let indexes = std::iter::once(index).chain(others).take(scenarios.max(1));
+    Some((indexes.collect(), group))
 }
 
 #[cfg(test)]
@@ -120,23 +125,23 @@ mod tests {
             case("a=8\nb=2\nif c; then\n  d\nfi\nlast"),
             case("a=1\nb=2\nif c; then\n  d\nfi\nlost"),
         ];
-        let left = [vec![5, 6], vec![6], vec![5, 6], vec![5]];
+        let left = [vec![5, 6, 7], vec![6], vec![5, 6], vec![5, 7]];
         let pending = cases.iter().zip(left);
         let mut pending: Vec<_> = pending
-            .map(|(case, left)| MutantProgress::new(case, left))
+            .map(|(case, left)| MutantProgress::new(case, left, 8))
             .collect();
         let mut found = Vec::new();
-        while let Some(group) = take_group(SCRIPT, &mut pending, 3) {
+        while let Some(group) = take_group(SCRIPT, &mut pending, 3, 2) {
             found.push(group);
         }
         assert!(pending.is_empty());
-        let names: Vec<(usize, Vec<usize>)> = found
+        let names: Vec<(Vec<usize>, Vec<usize>)> = found
             .iter()
-            .map(|(index, group)| {
+            .map(|(indexes, group)| {
                 let at = |one: &MutantProgress<'_>| cases.iter().position(|case| case.id == one.mutant.id);
-                (*index, group.iter().filter_map(at).collect())
+                (indexes.clone(), group.iter().filter_map(at).collect())
             })
             .collect();
-        assert_eq!(names, [(5, vec![0, 3]), (6, vec![1, 2])]);
+        assert_eq!(names, [(vec![5, 7], vec![0, 3]), (vec![6], vec![1, 2])]);
     }
 }
