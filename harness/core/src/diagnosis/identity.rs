@@ -226,11 +226,24 @@ pub(super) fn token_for_another_cluster(facts: &Facts<'_>) -> Option<Finding> {
             ),
         );
     }
+    // A name ends before a flag that follows it without a blank.
+    let glued = other.as_deref().and_then(|other| other.split_once("--"));
+    if let Some((name, flag)) = glued {
+        let remedy =
+            format!("insert a blank between `{name}` and `--{flag}` in the call of the bootstrap script");
+        return facts.final_(
+            Cause::TokenForAnotherCluster,
+            because,
+            &refused.evidence(),
+            remedy,
+        );
+    }
     let rename = other.map(|other| {
-        format!("; or name the cluster of the scenario `{other}`: `cluster: {{ name: {other} }}`")
+        let hint = facts.plan.key_hint(&format!("cluster: {{ name: {other} }}"));
+        format!("; if `{other}` is right, {hint}")
     });
     let remedy = format!(
-        "pass the name `{own}` to the script (`{{{{ cluster.name }}}}` in a scenario): every token contains it{}",
+        "pass the name `{own}` to the script (`{{{{ cluster.name }}}}` is replaced by it): every token contains it{}",
         rename.unwrap_or_default()
     );
     facts.final_(

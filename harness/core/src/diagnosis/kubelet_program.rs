@@ -1,6 +1,7 @@
 //! A kubelet that systemd cannot start.
 
 use super::facts::{Evidence, Facts};
+use super::instance::requests_without_token;
 use super::kubelet::times;
 use super::types::Finding;
 use crate::observation::JournalLine;
@@ -39,9 +40,22 @@ pub(super) fn cannot_start(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let (program, reason) = problem.split_once(": ").unwrap_or((problem, "an error"));
+    // The log of the node does not show this other problem.
+    let refused = requests_without_token(facts.plan, facts.observation);
+    let refused = refused.map(|(count, path)| {
+        format!(
+            "; besides, the metadata service returned 401 to {} without a token, the first for {path}",
+            if count == 1 {
+                "a request".to_owned()
+            } else {
+                format!("{count} requests")
+            }
+        )
+    });
     let because = format!(
-        "systemd cannot start `{program}`, {} so far: {reason}",
-        times(count)
+        "systemd cannot start `{program}`, {} so far: {reason}{}",
+        times(count),
+        refused.unwrap_or_default()
     );
     let remedy = STEPS.iter().find(|(known, _)| *known == step);
     let remedy = remedy.map_or("correct kubelet.service and its drop-ins", |(_, remedy)| remedy);

@@ -72,11 +72,11 @@ pub(super) fn node_config_invalid(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let before = errors(facts, "Encountered error in config provider").last();
-    let because = match before {
+    let (because, error) = match before {
         Some((.., warned)) if error.contains(NO_CONFIG) => {
-            format!("nodeadm cannot read the NodeConfig: {warned}")
+            (format!("nodeadm cannot read the NodeConfig: {warned}"), warned)
         }
-        _ => format!("nodeadm cannot use the NodeConfig: {error}"),
+        _ => (format!("nodeadm cannot use the NodeConfig: {error}"), error),
     };
     facts.final_(
         Cause::NodeConfigInvalid,
@@ -154,6 +154,19 @@ fn remedy(facts: &Facts<'_>, error: &str) -> String {
     }
     if error.contains(MISSING) {
         return "set name, apiServerEndpoint, certificateAuthority and cidr in `spec.cluster`: nodeadm does not read them from EKS"
+            .to_owned();
+    }
+    if [
+        "expected <block end>",
+        "mapping values are not allowed",
+        "did not find expected",
+        "error converting YAML",
+    ]
+    .iter()
+    .any(|words| error.contains(words))
+    {
+        return "correct the YAML of the NodeConfig: fields of one level have the same indentation, in blanks and not in tabs \
+                (the lines of the message count from the start of its MIME part)"
             .to_owned();
     }
     if let Some(field) = between(error, "cannot unmarshal ", &['"', '\n']) {

@@ -48,18 +48,71 @@ pub(super) fn differs(facts: &Facts<'_>) -> Option<Finding> {
              the evidence lists later writes"
                 .to_owned()
         }
-        Some((number, _)) => format!(
-            "follow `{}` from line {number} of the user data to the kubelet: quotes, a second list of arguments, or a drop-in \
-             of its unit can lose it",
-            found.text
-        ),
-        None => format!(
+        Some((number, line)) => match misspelt_flag(line) {
+            Some(flag) => format!(
+                "correct `{flag}` in line {number} of the user data: the bootstrap script knows `{ARGUMENTS}`"
+            ),
+            None => format!(
+                "follow `{}` from line {number} of the user data to the kubelet: quotes, a second list of arguments, or a \
+                 drop-in of its unit can lose it",
+                found.text
+            ),
+        },
+        None if is_set_by_kubelets(&found.text) => format!(
             "pass `{}` to the kubelet, such as in `--kubelet-extra-args` of the bootstrap script or in the flags of a \
              NodeConfig; or correct the expectation",
             found.argument
         ),
+        None => format!(
+            "use a label of another domain, or set `{}` after the join, such as by `kubectl label node`: a kubelet with it in \
+             `--node-labels` does not start",
+            found.text
+        ),
     };
     facts.found(Cause::NodeDiffers, because, &evidence, remedy)
+}
+
+/// Whether kubelets set a label such as `team=web` themselves: of Kubernetes' own domains, only some.
+fn is_set_by_kubelets(label: &str) -> bool {
+    const OWN: [&str; 2] = ["kubernetes.io", "k8s.io"];
+    const ALLOWED: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
+    const KEYS: [&str; 10] = [
+        "kubernetes.io/hostname",
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+        "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch",
+        "beta.kubernetes.io/instance-type",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+    ];
+    let key = label.split('=').next().unwrap_or_default();
+    let Some((domain, _)) = key.split_once('/') else {
+        return true;
+    };
+    let is_in = |domains: &[&str]| {
+        domains
+            .iter()
+            .any(|of| domain == *of || domain.ends_with(&format!(".{of}")))
+    };
+    !is_in(&OWN) || is_in(&ALLOWED) || KEYS.contains(&key)
+}
+
+/// The flag of the bootstrap script for arguments of the kubelet.
+const ARGUMENTS: &str = "--kubelet-extra-args";
+
+/// A flag in a line that is almost that one.
+fn misspelt_flag(line: &str) -> Option<&str> {
+    let flags = line.split_whitespace().filter_map(|word| {
+        let flag = word.split('=').next()?;
+        flag.starts_with("--").then_some(flag)
+    });
+    const MOST_CHANGES: usize = 3;
+    flags
+        .filter(|flag| *flag != ARGUMENTS)
+        .find(|flag| strsim::damerau_levenshtein(flag, ARGUMENTS) <= MOST_CHANGES)
 }
 
 /// What the running kubelet got.

@@ -273,6 +273,10 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
         .as_ref()
         .and_then(|words| missing_disk::remedy(facts, &words.line.message));
     let remedy = disk.unwrap_or(remedy);
+    let authority = words
+        .as_ref()
+        .and_then(|words| cut_authority(facts, &words.line.message));
+    let remedy = authority.unwrap_or(remedy);
     let remedy = unusable.map_or(remedy, |script| script.remedy);
     let unit = words.as_ref().and_then(|words| line_of_failed_job(facts, words));
     let (because, remedy) = match unit {
@@ -335,6 +339,19 @@ fn missing_on_ami(facts: &Facts<'_>, message: &str) -> Option<String> {
         "if your AMI has `{what}`, this is a limit of nodejoin (`harness-limit`) and no error of the script: add it, or a stub, to \
          the node with an overlay (`--overlay MANIFEST`)"
     ))
+}
+
+/// What to do if `base64` cannot decode the CA that the user data passes to the script.
+fn cut_authority(facts: &Facts<'_>, message: &str) -> Option<String> {
+    const PASSED: [&str; 2] = ["--b64-cluster-ca", "B64_CLUSTER_CA"];
+    let text = facts.user_data_text()?;
+    let passed = PASSED.iter().find(|passed| text.contains(**passed))?;
+    message.contains("base64: invalid input").then(|| {
+        format!(
+            "pass the whole CA of the cluster in `{passed}`: the base64 in the user data is cut or has other characters; \
+             `aws eks describe-cluster --query cluster.certificateAuthority.data` prints it"
+        )
+    })
 }
 
 /// What to do if a flag begins a line because the line before lacks its backslash.

@@ -241,7 +241,7 @@ macro_rules! cause_table {
     }
     /// The kubelet exits by itself for another reason.
     KubeletExits = "kubelet-exits" {
-        rules: Stopped { 279: kubelet_program::cannot_start, 280: kubelet::exits },
+        rules: Stopped { 269: kubelet_program::cannot_start, 280: kubelet::exits },
         phases: Configured..=Certified, permanence: MayPass, blames: NoLine,
         evidence: "the kubelet's log, systemd's log",
         remedy: "Correct the flag, file or setting that the kubelet names in its last line.",

@@ -120,6 +120,8 @@ fn roles() -> Vec<Case> {
 fn tokens() -> Vec<Case> {
     vec![
         for_another_cluster("signature of another cluster"),
+        for_another_cluster("name and flag without a blank")
+            .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh demo--use-max-pods false\n"),
         Case::new(
             "region that is a placeholder",
             after_start([refused(

@@ -78,6 +78,17 @@ pub(super) fn cases() -> Vec<Case> {
             "a program that is missing",
             after_start([no_program("/usr/local/bin/kubelet", "No such file or directory"), ended()]),
         ),
+        Case::new("a program that is missing, after requests without a token", {
+            let refused = ObservedEvent::Aws(AwsCall {
+                authorization: Some("v1".into()),
+                ..aws(Service::Imds, "meta-data/instance-id", 401)
+            });
+            after_start([
+                refused,
+                no_program("/usr/local/bin/kubelet", "No such file or directory"),
+                ended(),
+            ])
+        }),
         Case::new("more reserved than the machine has", after_start([kubelet(reserved), ended()])),
         Case::new(
             "more reserved than the machine has, by a newer kubelet",

@@ -34,10 +34,19 @@ pub(super) fn cases() -> Vec<Case> {
     });
     vec![
         case("label that the user data has", team, &["kubelet"], json!({})),
+        case("label behind a misspelt flag", team, &["kubelet"], json!({})).user_data(
+            "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kublet-extra-args --node-labels=team=web\n",
+        ),
         case(
             "label that nothing has",
             tier,
             &["kubelet", "--node-labels=app=x"],
+            json!({}),
+        ),
+        case(
+            "label that no kubelet may set",
+            "node: { labels: { node-role.kubernetes.io/web: \"true\" } }",
+            &["kubelet"],
             json!({}),
         ),
         case(

@@ -94,6 +94,11 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "CA that is cut in the user data",
+            after_boot([cloud("base64: invalid input"), failed_part()]),
+        )
+        .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh demo --b64-cluster-ca LS0tLS1C\n"),
+        Case::new(
             "script that looks for an instance store",
             after_boot([
                 cloud("No devices found of type Amazon EC2 NVMe Instance Storage"),
