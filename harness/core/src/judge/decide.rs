@@ -3,7 +3,7 @@
 use super::blame::placeholder_typos;
 use super::checks::{End, Join, final_checks};
 use super::joined_node::JoinedNode;
-use super::notes::notes;
+use super::notes::{notes, requests_not_answered};
 use crate::diagnosis::{Cause, Diagnosis, diagnose};
 use crate::judge::verdict::{Check, Outcome, Verdict, Versions};
 use crate::observation::phases::{phases, reached};
@@ -19,10 +19,13 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
     let diagnosis = diagnose(plan, observation).map(|found| with_placeholder_typos(plan, found));
     // A step without a phase does not repeat the join.
     let joined = plan.expect.phase.is_none() || reached >= Some(Phase::Registered);
-    let notes = if joined {
-        notes(plan, observation)
-    } else {
-        Vec::new()
+    let should_join =
+        plan.expect.diagnosis.is_none() && plan.expect.phase.is_none_or(|phase| phase >= Phase::Registered);
+    let notes = match (joined, should_join) {
+        (true, _) => notes(plan, observation),
+        // Without a download, something else fails later.
+        (false, true) => requests_not_answered(plan, observation, "the user data continued without it"),
+        (false, false) => Vec::new(),
     };
     let end = End {
         reached,

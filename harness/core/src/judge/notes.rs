@@ -68,7 +68,11 @@ fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
         notes.push(Note::new(NoteKind::UserDataRuns, what));
     }
     notes.extend(failed_commands(observation, result));
-    notes.extend(requests_not_answered(plan, observation));
+    notes.extend(requests_not_answered(
+        plan,
+        observation,
+        "the node joined without it",
+    ));
     notes.extend(missing_objects(plan, observation));
     if done {
         notes.extend(parts_not_run(plan, result));
@@ -109,7 +113,7 @@ fn failed_parts(plan: &Plan, observation: &Observation, result: &UserDataResult)
         let why = match (reported.last(), fault) {
             (Some(line), _) => {
                 let message = line.message.trim();
-                format!(": {message}{}", of_ami(message))
+                format!(": {message}{}", of_ami(observation, message))
             }
             (None, Some(fault)) => format!(": {}", fault.what),
             (None, None) => last_words_of(observation, part, last == Some(part))
@@ -142,7 +146,7 @@ fn failed_commands(observation: &Observation, result: &UserDataResult) -> Vec<No
         let message = line.message.trim();
         let what = format!(
             "a command of the user data failed, and the script continued: {message}{}",
-            of_ami(message)
+            of_ami(observation, message)
         );
         if notes.iter().all(|note| note.what != what) {
             notes.push(Note::new(NoteKind::CommandFailed, what));
@@ -151,9 +155,9 @@ fn failed_commands(observation: &Observation, result: &UserDataResult) -> Vec<No
     notes
 }
 
-/// Requests to hosts outside before the end of the user data, once for each URL. Those for images of containers are of
-/// the runtime.
-fn requests_not_answered(plan: &Plan, observation: &Observation) -> Vec<Note> {
+/// Requests to hosts outside before the end of the user data, once for each URL, and what went on without them. Those
+/// for images of containers are of the runtime.
+pub(super) fn requests_not_answered(plan: &Plan, observation: &Observation, continued: &str) -> Vec<Note> {
     let done = user_data_done(observation).unwrap_or(Millis::MAX);
     let mut seen = BTreeSet::new();
     let calls = observation.timeline.iter().filter_map(|entry| match &entry.what {
@@ -165,7 +169,7 @@ fn requests_not_answered(plan: &Plan, observation: &Observation) -> Vec<Note> {
         .filter(|call| seen.insert(&call.operation))
         .map(|call| {
             let what = format!(
-                "a request of the user data has no answer, and the node joined without it: {} (a limit of nodejoin: {})",
+                "a request of the user data has no answer, and {continued}: {} (a limit of nodejoin: {})",
                 call.operation,
                 how_to_answer(plan, call)
             );
@@ -183,16 +187,38 @@ fn of_network(message: &str) -> &'static str {
 }
 
 /// A hint at what AMIs have and the node image can lack.
-fn of_ami(message: &str) -> &'static str {
+fn of_ami(observation: &Observation, message: &str) -> String {
     let command = message.strip_suffix(": command not found");
     if command.is_some_and(|before| before.contains(": --")) {
         return " (if it is the end of a MIME message, write it alone on its line: what follows it there makes it a line of the \
-                script)";
+                script)"
+            .to_owned();
+    }
+    let name = command.and_then(|before| before.rsplit(' ').next());
+    if let Some(package) = name.and_then(|name| recorded_package(observation, name)) {
+        return format!(
+            " (a limit of nodejoin: `{package}` is not downloaded, and a command of it is missing: add it with an overlay)"
+        );
     }
     match message.contains("command not found") || message.contains("No such file or directory") {
-        true => " (if your AMI has it, this is a limit of nodejoin: add it with an overlay)",
-        false => "",
+        true => " (if your AMI has it, this is a limit of nodejoin: add it with an overlay)".to_owned(),
+        false => String::new(),
     }
+}
+
+/// The package with a name in it that the user data installed: the stand-ins for package tools install nothing of it.
+fn recorded_package<'a>(observation: &'a Observation, name: &str) -> Option<&'a str> {
+    let mut packages = journal(observation)
+        .filter(|line| is_of_user_data(line))
+        .filter_map(|line| {
+            let (before, _) = line
+                .message
+                .trim()
+                .split_once(" is recorded and not downloaded")?;
+            let (tool, package) = before.split_once(": ")?;
+            tool.contains("nodejoin, in place of ").then_some(package)
+        });
+    packages.find(|package| package.contains(name))
 }
 
 fn is_of_user_data(line: &JournalLine) -> bool {

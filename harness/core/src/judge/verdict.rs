@@ -22,7 +22,7 @@ pub struct Verdict {
     /// Why the join stopped.
     pub diagnosis: Option<Diagnosis>,
     pub checks: Vec<Check>,
-    /// Problems of a node that joined nevertheless.
+    /// Problems of a node that joined nevertheless. Of one that did not, requests of its user data without an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
     /// The Node at the end of the join; `None` if there is none, or if there are several.

@@ -78,7 +78,13 @@ fn user_data_that_failed_after_the_join_is_noted_unless_it_is_expected() {
 
 #[test]
 fn what_follows_the_end_of_a_message_is_not_a_command_of_an_ami() {
-    let of = |command: &str| of_ami(&format!("part-001: line 9: {command}: command not found")).to_owned();
+    let of = |command: &str| {
+        of_ami(
+            &Observation::default(),
+            &format!("part-001: line 9: {command}: command not found"),
+        )
+        .to_owned()
+    };
     assert!(of("--==BOUNDARY==--").contains("the end of a MIME message"));
     assert!(of("jq").contains("add it with an overlay"));
 }
@@ -133,6 +139,49 @@ fn a_request_without_an_answer_is_noted_once() {
         panic!("{notes:?}")
     };
     assert!(what.contains(agent) && what.contains("outside: {"), "{what}");
+}
+
+#[test]
+fn a_request_without_an_answer_is_noted_where_the_node_did_not_join() {
+    let mut seen = joined(vec![ObservedEvent::Aws(AwsCall {
+        service: crate::observation::CalledService::Outside,
+        path: "/a.tar.gz".to_owned(),
+        ..aws(
+            crate::vocabulary::service::Service::Eks,
+            "GET https://agents.example.com/a.tar.gz",
+            0,
+        )
+    })]);
+    seen.timeline.retain(|entry| entry.at == 9000);
+    let notes = |expect: &str| {
+        let verdict = judge(&with_user_data(expect, SCRIPT), &seen);
+        verdict
+            .notes
+            .into_iter()
+            .map(|note| note.what)
+            .collect::<Vec<_>>()
+    };
+    let found = notes("phase: ready");
+    let is_told = |what: &String| what.contains("the user data continued without it: GET https://agents");
+    assert!(found.len() == 1 && is_told(&found[0]), "{found:?}");
+    assert!(notes("phase: ready\ndiagnosis: script-failed").is_empty());
+}
+
+#[test]
+fn a_command_of_a_package_that_was_not_downloaded_is_a_limit() {
+    let said = |message| journal("cloud-final.service", "cloud-init", message);
+    let seen = joined(vec![
+        said("nodejoin, in place of dnf: https://flox.dev/flox.rpm is recorded and not downloaded"),
+        said("/var/lib/cloud/instance/scripts/part-001: line 3: flox: command not found"),
+    ]);
+    let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
+    let [(NoteKind::CommandFailed, what)] = &notes[..] else {
+        panic!("{notes:?}")
+    };
+    assert!(
+        what.contains("`https://flox.dev/flox.rpm` is not downloaded"),
+        "{what}"
+    );
 }
 
 #[test]
