@@ -123,17 +123,31 @@ fn own_parts(machine: &Machine) -> Result<Vec<String>, ImportError> {
     let parts = Some(content.as_ref())
         .filter(|content| mime::is_message(content))
         .and_then(mime::raw_parts);
+    // A message begins with its headers, and an empty line ends them.
+    let begins = content.trim_start().to_ascii_lowercase();
+    let has_headers = ["mime-version:", "content-type:"]
+        .iter()
+        .any(|header| begins.starts_with(header));
     parts.ok_or_else(|| ImportError::Invalid {
         line: machine.line,
         column: None,
-        problem: format!(
-            "EKS rejects the user data of `{}`, which is not a MIME message: it begins with `{}`",
-            machine.name,
-            text::beginning(&content)
-        ),
-        hint: "write it as a MIME multipart message, to which EKS appends its own part; or name an AMI in the launch \
-               template and call the bootstrap script"
-            .to_owned(),
+        problem: match has_headers {
+            true => format!(
+                "EKS rejects the user data of `{}`: no empty line ends the headers of its MIME message, or no line has their boundary",
+                machine.name
+            ),
+            false => format!(
+                "EKS rejects the user data of `{}`, which is not a MIME message: it begins with `{}`",
+                machine.name,
+                text::beginning(&content)
+            ),
+        },
+        hint: match has_headers {
+            true => "insert an empty line after the headers of the message, and one after those of each part".to_owned(),
+            false => "write it as a MIME multipart message, to which EKS appends its own part; or name an AMI in the launch \
+                      template and call the bootstrap script"
+                .to_owned(),
+        },
     })
 }
 

@@ -48,7 +48,8 @@ pub(crate) fn check_user_data(text: &str) -> Result<(), ImportError> {
             return Err(out_of_scope(tool, Some(index + 1)));
         }
     }
-    let hybrid = text.lines().position(|line| line.trim_end() == "  hybrid:");
+    // The NodeConfig can be a file in a script or in cloud-config.
+    let hybrid = text.lines().position(|line| line.trim() == "hybrid:");
     match hybrid.filter(|_| text.contains("node.eks.aws/")) {
         Some(index) => Err(ImportError::OutOfScope {
             line: Some(index + 1),

@@ -4,9 +4,20 @@
 use std::collections::BTreeSet;
 
 /// Words in `<...>` that a person replaces. Others are syntax of a shell, of XML or of a mail address.
-const NAMES: [&str; 12] = [
-    "cluster", "endpoint", "region", "account", "role", "token", "cert", "your", "name", "bucket", "api",
+const NAMES: [&str; 13] = [
+    "cluster",
+    "endpoint",
+    "region",
+    "account",
+    "role",
+    "token",
+    "cert",
+    "your",
+    "name",
+    "bucket",
+    "api",
     "value",
+    "activation",
 ];
 /// Commands whose arguments are text for a reader, if nothing writes it into a file.
 const PRINTERS: [&str; 14] = [
@@ -121,8 +132,7 @@ fn name_at(text: &str) -> Option<String> {
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"-_ ".contains(&byte));
     let lower = inside.to_lowercase();
-    let is_phrase =
-        inside.contains(['-', '_']) || inside.starts_with("your ") || *inside == inside.to_uppercase();
+    let is_phrase = inside.contains(['-', '_', ' ']) || *inside == inside.to_uppercase();
     let is_name = is_plain
         && !inside.starts_with(' ')
         && !inside.ends_with(' ')
@@ -190,6 +200,12 @@ mod tests {
             .collect();
         let found = lines.into_iter().flatten();
         found.filter(|name| !reader.is_filled(name)).collect()
+    }
+
+    #[test]
+    fn a_name_can_have_blanks() {
+        let text = "amazon-ssm-agent -register -code <activation code> -id <activation id>";
+        assert_eq!(found(text), ["<activation code>", "<activation id>"]);
     }
 
     #[test]

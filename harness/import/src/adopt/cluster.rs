@@ -159,7 +159,7 @@ fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>
             "the user data names the cluster {other}, the rest of the file {name}: the run's cluster is {name}; \
              `--with 'cluster: {{ name: {other} }}'` if the user data is right"
         );
-        line(report, AdoptionKind::Note, text);
+        line(report, AdoptionKind::Problem, text);
     }
     line(report, AdoptionKind::Adopted, format!("cluster name {name}"));
     Some(name)
@@ -185,21 +185,10 @@ fn region(
         let host = endpoint?.host();
         Region::all().find(|region| host.contains(&format!(".{region}.")))
     };
-    let of_text = || {
-        let forms = |region: &Region| {
-            [
-                format!("--region {region}"),
-                format!("--region={region}"),
-                format!("REGION={region}"),
-                format!("REGION=\"{region}\""),
-                format!(":eks:{region}:"),
-                format!(".ecr.{region}."),
-            ]
-        };
-        Region::all().find(|region| forms(region).iter().any(|form| stated.text.contains(form)))
-    };
     let of_traits = || traits.region.as_ref().and_then(|region| region.parse().ok());
-    let region: Option<Region> = of_endpoint().or_else(of_traits).or_else(of_text);
+    let region: Option<Region> = of_endpoint()
+        .or_else(of_traits)
+        .or_else(|| region_in(&stated.text));
     let (kind, text) = match &region {
         Some(region) => (AdoptionKind::Adopted, format!("region {region}")),
         None => {
@@ -211,6 +200,25 @@ fn region(
     };
     line(report, kind, text);
     region
+}
+
+/// The region that commands or settings of a text name.
+pub(super) fn region_in(text: &str) -> Option<Region> {
+    let forms = |region: &Region| {
+        [
+            format!("-region {region}"),
+            format!("--region={region}"),
+            format!("REGION={region}"),
+            format!("REGION=\"{region}\""),
+            format!("REGION='{region}'"),
+            format!("set region {region}"),
+            format!("region: {region}"),
+            format!(":eks:{region}:"),
+            format!(".ecr.{region}."),
+            format!("{region}.eks.amazonaws."),
+        ]
+    };
+    Region::all().find(|region| forms(region).iter().any(|form| text.contains(form)))
 }
 
 fn account(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {
@@ -287,7 +295,7 @@ impl ServiceNetwork {
             let text = format!(
                 "the cluster DNS {address} is neither in the service CIDR {cidr} nor {NODE_LOCAL_DNS}: pods resolve no name of the cluster with it"
             );
-            line(report, AdoptionKind::Note, text);
+            line(report, AdoptionKind::Problem, text);
         }
     }
 

@@ -63,11 +63,17 @@ const CONFIG: &str = "spec.kubelet.config";
 impl NodeConfigs {
     /// Adds a document; other documents are ignored.
     pub(crate) fn add(&mut self, text: &str) {
-        let Ok(documents) = yaml(text) else {
-            self.flags
-                .unclear
-                .push("a NodeConfig that is not YAML".to_owned());
-            return;
+        let documents = match yaml(text) {
+            Ok(documents) => documents,
+            Err(error) => {
+                self.ignored.push(format!(
+                    "nodeadm rejects the NodeConfig: {error} (lines of its document)"
+                ));
+                self.flags
+                    .unclear
+                    .push("what the NodeConfig states: its YAML is invalid".to_owned());
+                return;
+            }
         };
         for document in &documents {
             let is_config = document
@@ -75,13 +81,13 @@ impl NodeConfigs {
                 .is_some_and(|api| api.starts_with("node.eks.aws/"));
             if is_config {
                 self.is_any = true;
-                self.document(document);
+                self.document(document, text);
             }
         }
     }
 
     /// Finds the fields that nodeadm, or the kubelet, ignores.
-    fn unknown_fields(&mut self, document: &Tree) {
+    fn unknown_fields(&mut self, document: &Tree, text: &str) {
         for (path, known) in FIELDS {
             let keys: Vec<&str> = path.split('.').filter(|key| !key.is_empty()).collect();
             let fields = document.at(&keys).map(Tree::entries).unwrap_or_default();
@@ -90,8 +96,9 @@ impl NodeConfigs {
                 let of_kubelet = || kubelet_fields::is_field(key).then(|| format!("{CONFIG}.{key}"));
                 let near = || nearest(key, known.iter().copied()).map(|near| joined(path, near));
                 let meant = place.map(|(place, _)| joined(place, key));
-                let meant = meant.or_else(of_kubelet).or_else(near);
-                self.ignored.push(ignored("nodeadm", path, key, value, meant));
+                let meant = meant.or_else(|| place_of(key)).or_else(of_kubelet).or_else(near);
+                let line = line_of(text, key, value);
+                self.ignored.push(ignored("nodeadm", path, key, line, meant));
                 lose(key, value, &mut self.lost_flags);
             }
         }
@@ -100,17 +107,20 @@ impl NodeConfigs {
             .map(Tree::entries)
             .unwrap_or_default();
         for (key, value) in settings {
-            if let Some(meant) = kubelet_fields::meant(key) {
-                let place = joined(CONFIG, meant);
-                self.ignored
-                    .push(ignored("the kubelet", CONFIG, key, value, Some(place)));
-                lose(meant, value, &mut self.lost_flags);
+            if kubelet_fields::is_field(key) {
+                continue;
             }
+            let near = kubelet_fields::meant(key);
+            let meant = near.map(|near| joined(CONFIG, near)).or_else(|| place_of(key));
+            let line = line_of(text, key, value);
+            self.ignored
+                .push(ignored("the kubelet", CONFIG, key, line, meant));
+            lose(near.unwrap_or(key), value, &mut self.lost_flags);
         }
     }
 
-    fn document(&mut self, document: &Tree) {
-        self.unknown_fields(document);
+    fn document(&mut self, document: &Tree, text: &str) {
+        self.unknown_fields(document, text);
         // A block scalar (`|`) ends with a line break.
         let cluster = |key: &str| {
             let text = document.text_at(&["spec", "cluster", key])?;
@@ -167,8 +177,47 @@ fn joined(path: &str, key: &str) -> String {
     }
 }
 
+/// Fields that users expect for the labels and the taints of the node: nothing reads them.
+const LABELS: [&str; 4] = ["labels", "nodeLabels", "node-labels", "node_labels"];
+const TAINTS: [&str; 5] = [
+    "taints",
+    "nodeTaints",
+    "registerWithTaints",
+    "register-with-taints",
+    "node-taints",
+];
+
+/// Where the content of such a field belongs.
+fn place_of(key: &str) -> Option<String> {
+    match key {
+        key if LABELS.contains(&key) => Some("spec.kubelet.flags: [--node-labels=KEY=VALUE]".to_owned()),
+        key if TAINTS.contains(&key) => Some(format!("{CONFIG}.registerWithTaints")),
+        _ => None,
+    }
+}
+
 /// Finds the flags in a field that nothing reads.
 fn lose(key: &str, value: &Tree, lost: &mut Vec<String>) {
+    if LABELS.contains(&key) {
+        let pair = |(key, value): &(String, Tree)| Some(format!("{key}={}", value.text()?));
+        let pairs: Vec<String> = value.entries().iter().filter_map(pair).collect();
+        let labels = value.text().map_or_else(|| pairs.join(","), str::to_owned);
+        if labels.contains('=') {
+            lost.push(format!("--node-labels={labels}"));
+        }
+        return;
+    }
+    if TAINTS.contains(&key) {
+        let texts = value.items().iter().filter_map(|item| {
+            let text = item.text().map(str::to_owned);
+            text.or_else(|| Some(taint(item)?.to_string()))
+        });
+        let texts: Vec<String> = value.text().map(str::to_owned).into_iter().chain(texts).collect();
+        if !texts.is_empty() {
+            lost.push(format!("--register-with-taints={}", texts.join(",")));
+        }
+        return;
+    }
     match value.text() {
         Some(text) if key == "maxPods" => lost.push(format!("--max-pods={text}")),
         Some(text) if text.starts_with("--") => lost.push(text.to_owned()),
@@ -182,9 +231,24 @@ fn lose(key: &str, value: &Tree, lost: &mut Vec<String>) {
     }
 }
 
-fn ignored(by: &str, path: &str, key: &str, value: &Tree, meant: Option<String>) -> String {
-    let line = value
-        .line()
+/// The line of a field: its value can begin on a later one.
+fn line_of(text: &str, key: &str, value: &Tree) -> Option<usize> {
+    let last = value.line()?;
+    let has_key = |line: &str| {
+        let line = line
+            .trim_start()
+            .trim_start_matches("- ")
+            .trim_start_matches(['"', '\'']);
+        line.strip_prefix(key)
+            .is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
+    };
+    let lines: Vec<&str> = text.lines().take(last).collect();
+    let found = lines.iter().rposition(|line| has_key(line));
+    Some(found.map_or(last, |index| index + 1))
+}
+
+fn ignored(by: &str, path: &str, key: &str, line: Option<usize>, meant: Option<String>) -> String {
+    let line = line
         .map(|line| format!(" (line {line} of its document)"))
         .unwrap_or_default();
     let meant = meant
@@ -221,6 +285,7 @@ mod tests {
                  `spec.kubelet.config.registryPullQPS`?",
                 "the kubelet has no field `spec.kubelet.config.maxpods` (line 8 of its document) and ignores it; did you mean \
                  `spec.kubelet.config.maxPods`?",
+                "the kubelet has no field `spec.kubelet.config.other` (line 8 of its document) and ignores it",
             ]
         );
     }
@@ -234,11 +299,40 @@ mod tests {
         assert_eq!(
             configs.ignored,
             [
-                "nodeadm has no field `kubelet` (line 5 of its document) and ignores it; did you mean `spec.kubelet`?"
+                "nodeadm has no field `kubelet` (line 4 of its document) and ignores it; did you mean `spec.kubelet`?"
             ]
         );
         assert_eq!(configs.lost_flags, ["--max-pods=42", "--node-labels=a=b"]);
         assert_eq!((configs.flags.labels.len(), configs.flags.max_pods), (0, None));
+    }
+
+    #[test]
+    fn labels_and_taints_are_lost_where_users_expect_them() {
+        let mut configs = NodeConfigs::default();
+        configs.add(
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      labels:\n        team: web\n        \"a.b/c\": \"true\"\n    extraArgs:\n      node-labels: \"x=y\"\n    taints: [{ key: a, value: b, effect: NoSchedule }]\n",
+        );
+        let place = "`spec.kubelet.flags: [--node-labels=KEY=VALUE]`?";
+        assert_eq!(
+            configs.ignored,
+            [
+                "nodeadm has no field `spec.kubelet.extraArgs` (line 9 of its document) and ignores it".to_owned(),
+                "nodeadm has no field `spec.kubelet.taints` (line 11 of its document) and ignores it; did you mean \
+                 `spec.kubelet.config.registerWithTaints`?"
+                    .to_owned(),
+                format!(
+                    "the kubelet has no field `spec.kubelet.config.labels` (line 6 of its document) and ignores it; did you mean {place}"
+                ),
+            ]
+        );
+        assert_eq!(
+            configs.lost_flags,
+            [
+                "--node-labels=x=y",
+                "--register-with-taints=a=b:NoSchedule",
+                "--node-labels=team=web,a.b/c=true",
+            ]
+        );
     }
 
     #[test]
@@ -298,6 +392,14 @@ mod tests {
         configs.add("apiVersion: v1\nkind: Secret\n");
         assert!(!configs.is_any);
         configs.add("a: b: c\n");
-        assert_eq!(configs.flags.unclear, ["a NodeConfig that is not YAML"]);
+        assert_eq!(
+            configs.flags.unclear,
+            ["what the NodeConfig states: its YAML is invalid"]
+        );
+        assert!(
+            configs.ignored[0].starts_with("nodeadm rejects the NodeConfig: line 1"),
+            "{:?}",
+            configs.ignored
+        );
     }
 }

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use nodejoin_core::plan::EndpointUrl;
+use nodejoin_core::plan::region::Region;
 use nodejoin_core::user_data::{FaultKind, ReplacedValue, Values, parse, replace_cluster};
 
 use super::added_keys::AddedKeys;
 use super::ami::{self, AmiFiles};
 use super::bootstrap_call::BootstrapCall;
 use super::cloud_config_keys;
-use super::cluster::{self, Surroundings};
+use super::cluster::{self, Surroundings, region_in};
 use super::error::AdoptError;
 use super::expectations;
 use super::lost_flags::LostFlags;
@@ -75,6 +76,8 @@ pub enum AdoptionKind {
     /// What the node may have, and the verdict does not check.
     NotChecked,
     Note,
+    /// A mistake in the file: it can be the reason of a failure.
+    Problem,
 }
 
 impl fmt::Display for AdoptionKind {
@@ -85,7 +88,7 @@ impl fmt::Display for AdoptionKind {
             Self::Chosen => "chosen",
             Self::Expected => "expected",
             Self::NotChecked => "not checked",
-            Self::Note => "note",
+            Self::Note | Self::Problem => "note",
         })
     }
 }
@@ -102,6 +105,7 @@ pub(crate) fn line(report: &mut Vec<AdoptionLine>, kind: AdoptionKind, text: imp
 /// The user data is not filled in, the system is not Linux, or EKS rejects the user data.
 pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial, AdoptError> {
     let mut report = Vec::new();
+    let machine = &with_region(machine, set);
     ami::choose(machine, &Stated::default())?;
     let (user_data, own_text) = own_user_data(machine, set, &mut report)?;
     let translated = translation(machine, user_data.as_deref())?;
@@ -159,9 +163,11 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         .iter()
         .chain(&stated.configs.ignored)
         .chain(&lost)
-        .chain(lost_variable.as_ref().map(|variable| &variable.why))
-        .chain(&machine.notes);
+        .chain(lost_variable.as_ref().map(|variable| &variable.why));
     for text in texts {
+        line(&mut report, AdoptionKind::Problem, text);
+    }
+    for text in &machine.notes {
         line(&mut report, AdoptionKind::Note, text);
     }
     let limits = YamlText::map([("join_seconds", Some(YamlText::plain(JOIN_SECONDS)))]);
@@ -179,6 +185,25 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         keys,
         expect,
     })
+}
+
+/// The machine in the region of a value that the user set, or of its user data. EKS adds its part for that region.
+fn with_region(machine: &Machine, set: &BTreeMap<String, String>) -> Machine {
+    let mut machine = machine.clone();
+    let of_set = || {
+        let is_region = |name: &&String| name.to_ascii_lowercase().ends_with("region");
+        let (_, value) = set.iter().find(|(name, _)| is_region(name))?;
+        value.parse::<Region>().ok()
+    };
+    let made = ClusterTraits::stand_in().endpoint.unwrap_or_default();
+    let of_text = || {
+        let text = std::str::from_utf8(machine.user_data.as_deref()?).ok()?;
+        region_in(&text.replace(&made, ""))
+    };
+    if machine.traits.region.is_none() {
+        machine.traits.region = of_set().or_else(of_text).map(|region| region.to_string());
+    }
+    machine
 }
 
 /// How a NodeConfig names its kind.
@@ -408,16 +433,17 @@ fn report_replaced<'a>(
     };
     let inner = decoded(authority.as_bytes()).and_then(|inner| decoded(&inner));
     let problem = match inner.is_some_and(|inner| inner.starts_with(b"-----BEGIN")) {
-        true => "is encoded twice in base64; `describe-cluster` prints it encoded once",
+        true => {
+            "is encoded twice in base64; `describe-cluster` prints it encoded once: a node with it does not trust the API server"
+        }
         false if !values.contains(&ReplacedValue::CertificateAuthority) => {
-            "is not the base64 of a PEM certificate: it stays as it is"
+            "is not the whole base64 of a PEM certificate and stays as it is: the script cannot decode it, or the node does not \
+             trust the API server"
         }
         false => return,
     };
-    let text = format!(
-        "the certificate authority in the user data {problem}: a node with it does not trust the API server"
-    );
-    line(report, AdoptionKind::Note, text);
+    let text = format!("the certificate authority in the user data {problem}");
+    line(report, AdoptionKind::Problem, text);
 }
 
 /// A name that is valid for a file and for the id of a scenario.

@@ -64,6 +64,8 @@ fn unreadable(path: &Path, error: &std::io::Error) -> ImportError {
         line: None,
         column: None,
         problem: format!("could not read `{}`: {error}", path.display()),
-        hint: "give the folder that `cdk synth` wrote, usually `cdk.out`".to_owned(),
+        hint:
+            "give a file, or the folder that `cdk synth` wrote, usually `cdk.out`: other folders are not read"
+                .to_owned(),
     }
 }

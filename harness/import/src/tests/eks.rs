@@ -88,6 +88,17 @@ fn a_script_is_rejected_as_eks_does() {
 }
 
 #[test]
+fn a_message_without_the_end_of_its_headers_is_named() {
+    let text = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n--B\nContent-Type: text/x-shellscript\n#!/bin/bash\n--B--\n";
+    let machine = managed(AmiFamily::Al2023, Some(text));
+    let error = complete_user_data(&machine, &ClusterTraits::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("no empty line ends the headers"),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_family_follows_from_the_version_unless_it_is_stated() {
     for (version, expected) in [("1.29", "bootstrap.sh"), ("1.30", "node.eks.aws")] {
         let mut machine = managed(AmiFamily::Al2, None);

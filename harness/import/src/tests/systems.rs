@@ -107,6 +107,10 @@ fn tools_without_eks_are_out_of_scope() {
             "hybrid.yaml",
             "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  hybrid:\n    ssm: {}\n",
         ),
+        (
+            "hybrid-by-cloud-config",
+            "#cloud-config\nwrite_files:\n- path: /tmp/node.yaml\n  content: |\n    apiVersion: node.eks.aws/v1alpha1\n    kind: NodeConfig\n    spec:\n      hybrid:\n        ssm: {}\nruncmd:\n- nodeadm init -c file:///tmp/node.yaml\n",
+        ),
     ];
     insta::assert_snapshot!(all_refused(&files));
     assert!(

@@ -70,5 +70,9 @@ pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode 
         recorded: false,
         traces: TraceLog::default(),
     };
-    run_plans(&request, &plans).await
+    let code = run_plans(&request, &plans).await;
+    if code == ExitCode::Failed {
+        print::mistakes(&tried, args.options.format);
+    }
+    code
 }

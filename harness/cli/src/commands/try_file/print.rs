@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nodejoin_core::run::exit_code::ExitCode;
-use nodejoin_import::Trial;
+use nodejoin_import::{AdoptionKind, Trial};
 
 use super::read::{Tried, TryError};
 use crate::process;
@@ -47,6 +47,35 @@ fn machine(trial: &Trial) -> String {
     text
 }
 
+/// Prints the mistakes that the file of a failed run has, below the verdicts: one of them can be the cause.
+pub(crate) fn mistakes(tried: &Tried, format: Option<Format>) {
+    let text = text_of_mistakes(&tried.trials);
+    if text.is_empty() {
+        return;
+    }
+    match format {
+        Some(Format::Json) => note!("{}", text.trim_end()),
+        Some(Format::Text | Format::Github) | None => process::print(format_args!("{}", text.trim_end())),
+    }
+}
+
+fn text_of_mistakes(trials: &[Trial]) -> String {
+    let mut text = String::new();
+    for trial in trials {
+        let found = trial
+            .report
+            .iter()
+            .filter(|line| line.kind == AdoptionKind::Problem);
+        for line in found {
+            if text.is_empty() {
+                text.push_str("mistakes that the file showed before the boot:\n");
+            }
+            text.push_str(&row(&trial.machine, &line.text));
+        }
+    }
+    text
+}
+
 fn row(kind: &str, text: &str) -> String {
     format!("  {kind:<12} {text}\n")
 }
@@ -62,4 +91,35 @@ pub(crate) fn written(folder: &Path, paths: &[String]) {
         process::print(format_args!("  {path}"));
     }
     process::print(format_args!("run them with: nodejoin run {}", folder.display()));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use nodejoin_import::{Machine, adopt};
+
+    use super::*;
+
+    #[test]
+    fn mistakes_of_a_file_are_listed_and_its_choices_are_not() {
+        let trial = |text: &str| {
+            let machine = Machine {
+                name: "web".to_owned(),
+                user_data: Some(text.as_bytes().to_vec()),
+                ..Machine::default()
+            };
+            adopt(&machine, &BTreeMap::new()).unwrap()
+        };
+        let right = trial("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n");
+        assert_eq!(text_of_mistakes(std::slice::from_ref(&right)), "");
+        let wrong = trial("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kublet-extra-args --v=2\n");
+        let text = text_of_mistakes(&[right, wrong]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(
+            lines[1].contains("web") && lines[1].contains("`--kubelet-extra-args`"),
+            "{text}"
+        );
+    }
 }

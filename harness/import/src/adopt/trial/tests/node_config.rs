@@ -18,7 +18,7 @@ fn a_node_config_is_adopted_with_the_defaults_of_a_run() {
             "chosen: AL2023",
             "adopted: endpoint https://test-cluster\n",
             "adopted: service CIDR fd30:1c53:5f8a::/108, an IPv6 cluster\n",
-            "note: the certificate authority in the user data is not the base64 of a PEM certificate",
+            "note: the certificate authority in the user data is not the whole base64 of a PEM certificate",
             "\nkubelet: \">=1.26\"\n",
             "\n  service_ipv4_cidr: null\n",
             "\n    ip_family: ipv6\n    service_ipv6_cidr: \"fd30:1c53:5f8a::/108\"\n",

@@ -218,4 +218,20 @@ fn a_region_that_no_file_states_is_named() {
     let stated =
         region("#!/bin/bash\naws --region us-east-2 sts get-caller-identity\n/etc/eks/bootstrap.sh demo\n");
     assert!(stated.unwrap_or_default().contains("region us-east-2"));
+    let hosts =
+        region("#!/bin/bash\nexport NO_PROXY=.us-east-1.eks.amazonaws.com\n/etc/eks/bootstrap.sh demo\n");
+    assert!(hosts.unwrap_or_default().contains("adopted: region us-east-1"));
+}
+
+#[test]
+fn a_region_that_the_user_sets_is_that_of_the_run() {
+    let machine = machine("#!/bin/bash\n/etc/eks/bootstrap.sh ${cluster_name} ${aws_region}\n");
+    let set = [("cluster_name", "demo"), ("aws_region", "us-gov-west-1")];
+    let set = set
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    let trial = adopt(&machine, &set).unwrap();
+    let is_region = |line: &&AdoptionLine| line.text == "region us-gov-west-1";
+    let found = trial.report.iter().find(is_region).map(|line| line.kind);
+    assert_eq!(found, Some(AdoptionKind::Adopted), "{:#?}", trial.report);
 }
