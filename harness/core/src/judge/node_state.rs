@@ -232,6 +232,16 @@ fn user_data(required: &UserDataExpect, collected: &Collected, observation: &Obs
             last_lines(&seen.output),
         ));
     }
+    for text in &required.output_lacks {
+        let is_printed = seen.output.contains(text.as_str());
+        let found = match (seen.ran, is_printed) {
+            (_, true) => last_lines(&seen.output),
+            (true, false) => "no such text".to_owned(),
+            (false, false) => "it did not run".to_owned(),
+        };
+        let held = seen.ran && !is_printed;
+        checks.push(check("user_data.output_lacks", held, format!("no {text}"), found));
+    }
     checks
 }
 

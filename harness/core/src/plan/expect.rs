@@ -438,6 +438,8 @@ pub struct UserDataExpect {
     pub exit_codes: BTreeMap<String, i32>,
     /// Texts in the output of the user data.
     pub output_contains: Vec<String>,
+    /// Texts that the output of the user data, which must have run, does not have.
+    pub output_lacks: Vec<String>,
 }
 
 /// The scenario's pod.

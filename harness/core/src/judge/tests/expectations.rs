@@ -312,6 +312,11 @@ pub(super) const PAIRS: &[(&str, &str, &str)] = &[
         "user_data: { output_contains: [is stopped] }",
         "user_data.output_contains",
     ),
+    (
+        "user_data: { output_lacks: [is stopped] }",
+        "user_data: { output_lacks: [is started] }",
+        "user_data.output_lacks",
+    ),
     ("pod: { answers: true }", "pod: { answers: false }", "pod.answers"),
     (
         "pod: { answers: true, contains: [Runn] }",
