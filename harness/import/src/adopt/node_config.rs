@@ -107,7 +107,8 @@ impl NodeConfigs {
             .map(Tree::entries)
             .unwrap_or_default();
         for (key, value) in settings {
-            if kubelet_fields::is_field(key) {
+            // A whole KubeletConfiguration is valid, too.
+            if kubelet_fields::is_field(key) || ["apiVersion", "kind"].contains(&key.as_str()) {
                 continue;
             }
             let near = kubelet_fields::meant(key);
@@ -274,7 +275,7 @@ mod tests {
     fn fields_that_nobody_reads_are_named_with_the_one_that_is_meant() {
         let mut configs = NodeConfigs::default();
         configs.add(
-            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { nmae: demo, cidr: 10.0.0.0/16 }\n  flags: [a]\n  kubelet:\n    registryPullQPS: 3\n    config: { maxpods: 3, maxPods: 4, other: 1 }\n",
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { nmae: demo, cidr: 10.0.0.0/16 }\n  flags: [a]\n  kubelet:\n    registryPullQPS: 3\n    config: { kind: KubeletConfiguration, maxpods: 3, maxPods: 4, other: 1 }\n",
         );
         assert_eq!(
             configs.ignored,

@@ -191,8 +191,9 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
 fn with_region(machine: &Machine, set: &BTreeMap<String, String>) -> Machine {
     let mut machine = machine.clone();
     let of_set = || {
-        let is_region = |name: &&String| name.to_ascii_lowercase().ends_with("region");
-        let (_, value) = set.iter().find(|(name, _)| is_region(name))?;
+        const NAMES: [&str; 4] = ["region", "aws_region", "aws_default_region", "awsregion"];
+        let of_name = |known: &str| set.iter().find(|(name, _)| name.eq_ignore_ascii_case(known));
+        let (_, value) = NAMES.iter().find_map(|known| of_name(known))?;
         value.parse::<Region>().ok()
     };
     let made = ClusterTraits::stand_in().endpoint.unwrap_or_default();

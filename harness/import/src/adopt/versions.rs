@@ -98,6 +98,13 @@ impl WantedKubernetes {
                 );
                 line(report, AdoptionKind::Chosen, text);
             }
+            None if self.needs.is_empty() && self.required.is_none() => {
+                let text = format!(
+                    "Kubernetes {runs}, as the file states none; `nodejoin try {file} --kubernetes VERSION` tests another, such as \
+                     that of your cluster"
+                );
+                line(report, AdoptionKind::Chosen, text);
+            }
             None => {}
         }
         let missing: Vec<&(String, Minor)> = self
@@ -206,7 +213,12 @@ mod tests {
             report.contains("`nodejoin try FILE --kubernetes 1.34`"),
             "{report}"
         );
-        assert_eq!(chosen(None, "", &all), Default::default());
+        let (version, report) = chosen(None, "", &all);
+        assert_eq!(version, "");
+        assert!(
+            report.starts_with("chosen Kubernetes v1.20.2, as the file states none"),
+            "{report}"
+        );
     }
 
     #[test]
