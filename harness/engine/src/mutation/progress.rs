@@ -75,7 +75,10 @@ impl<'m> MutantProgress<'m> {
         self.runs += 1.0 / mutants as f64;
     }
 
+    /// Puts scenarios first in which a group of mutants differs. They run whatever the mutant has caused before: it is
+    /// not equivalent until it is known to be the same there.
     pub(super) fn put_first(&mut self, indexes: &[usize]) {
+        self.most_runs = self.most_runs.max(self.runs + indexes.len() as f64);
         for index in indexes.iter().rev() {
             self.take(*index);
             self.left.push_front(*index);
@@ -244,6 +247,9 @@ mod tests {
         }
         assert_eq!(progress.next(), None);
         assert!(!progress.has_next());
+        progress.put_first(&[9, 12]);
+        assert_eq!((progress.next(), progress.next()), (Some(9), Some(12)));
+        assert_eq!(progress.next(), None);
     }
 
     #[test]
