@@ -21,11 +21,14 @@ pub fn judge(plan: &Plan, observation: &Observation) -> Verdict {
     let joined = plan.expect.phase.is_none() || reached >= Some(Phase::Registered);
     let should_join =
         plan.expect.diagnosis.is_none() && plan.expect.phase.is_none_or(|phase| phase >= Phase::Registered);
+    let cause = diagnosis.as_ref().map(|found| found.cause);
     let notes = match (joined, should_join) {
         (true, _) => notes(plan, observation),
-        // Without a download, something else fails later.
-        (false, true) => requests_not_answered(plan, observation, "the user data continued without it"),
-        (false, false) => Vec::new(),
+        // Without a download, something else fails later. A limit of nodejoin names its request itself.
+        (false, true) if cause != Some(Cause::HarnessLimit) => {
+            requests_not_answered(plan, observation, "the node did not join")
+        }
+        (false, _) => Vec::new(),
     };
     let end = End {
         reached,

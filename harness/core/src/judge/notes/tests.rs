@@ -162,7 +162,7 @@ fn a_request_without_an_answer_is_noted_where_the_node_did_not_join() {
             .collect::<Vec<_>>()
     };
     let found = notes("phase: ready");
-    let is_told = |what: &String| what.contains("the user data continued without it: GET https://agents");
+    let is_told = |what: &String| what.contains("the node did not join: GET https://agents");
     assert!(found.len() == 1 && is_told(&found[0]), "{found:?}");
     assert!(notes("phase: ready\ndiagnosis: script-failed").is_empty());
 }
