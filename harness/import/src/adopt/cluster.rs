@@ -6,12 +6,12 @@ use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::cidr::Cidr;
 use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
-use nodejoin_core::plan::region::Region;
 use nodejoin_core::plan::{EndpointUrl, Tokens, VolumePlan};
 use nodejoin_core::user_data::{http_proxies, tls_proxies};
 
 use super::access::NodeAccess;
 use super::outpost::outpost;
+use super::region::region;
 use super::stack::stack;
 use super::stated::Stated;
 use super::trial::{AdoptionKind, AdoptionLine, line};
@@ -173,52 +173,6 @@ fn endpoint(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) ->
         line(report, AdoptionKind::Adopted, format!("endpoint {text}"));
     }
     endpoint
-}
-
-fn region(
-    traits: &Traits,
-    stated: &Stated,
-    endpoint: Option<&EndpointUrl>,
-    report: &mut Vec<AdoptionLine>,
-) -> Option<Region> {
-    let of_endpoint = || {
-        let host = endpoint?.host();
-        Region::all().find(|region| host.contains(&format!(".{region}.")))
-    };
-    let of_traits = || traits.region.as_ref().and_then(|region| region.parse().ok());
-    let region: Option<Region> = of_endpoint()
-        .or_else(of_traits)
-        .or_else(|| region_in(&stated.text));
-    let (kind, text) = match &region {
-        Some(region) => (AdoptionKind::Adopted, format!("region {region}")),
-        None => {
-            let default = Region::DEFAULT;
-            let text =
-                format!("region {default}, as the file states none; `--with 'region: ...'` for another");
-            (AdoptionKind::Chosen, text)
-        }
-    };
-    line(report, kind, text);
-    region
-}
-
-/// The region that commands or settings of a text name.
-pub(super) fn region_in(text: &str) -> Option<Region> {
-    let forms = |region: &Region| {
-        [
-            format!("-region {region}"),
-            format!("--region={region}"),
-            format!("REGION={region}"),
-            format!("REGION=\"{region}\""),
-            format!("REGION='{region}'"),
-            format!("set region {region}"),
-            format!("region: {region}"),
-            format!(":eks:{region}:"),
-            format!(".ecr.{region}."),
-            format!("{region}.eks.amazonaws."),
-        ]
-    };
-    Region::all().find(|region| forms(region).iter().any(|form| text.contains(form)))
 }
 
 fn account(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {

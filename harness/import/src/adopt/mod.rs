@@ -13,6 +13,7 @@
 //! | `assigned` | names that a script sets |
 //! | `angle_names` | `<name>` where a value belongs |
 //! | `placeholders` | places in user data that are not filled in |
+//! | `region` | the region of the scenario |
 //! | `shell` | reads the commands of a script without running it |
 //! | `kubelet_fields` | misspelt fields of the kubelet's configuration |
 //! | `kubelet_flags` | labels, taints and pod capacity in flags |
@@ -57,6 +58,7 @@ mod max_pods_tokens;
 mod node_config;
 mod outpost;
 mod placeholders;
+mod region;
 mod shell;
 mod stack;
 mod stand_ins;

@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use nodejoin_core::plan::EndpointUrl;
-use nodejoin_core::plan::region::Region;
 use nodejoin_core::user_data::{FaultKind, ReplacedValue, Values, parse, replace_cluster};
 
 use super::added_keys::AddedKeys;
 use super::ami::{self, AmiFiles};
 use super::bootstrap_call::BootstrapCall;
 use super::cloud_config_keys;
-use super::cluster::{self, Surroundings, region_in};
+use super::cluster::{self, Surroundings};
 use super::error::AdoptError;
 use super::expectations;
 use super::lost_flags::LostFlags;
 use super::lost_lines;
 use super::lost_variables::lost_variable;
 use super::placeholders::{self, Placeholder};
+use super::region::with_region;
 use super::stand_ins;
 use super::stated::Stated;
 use super::versions::WantedKubernetes;
@@ -185,26 +185,6 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         keys,
         expect,
     })
-}
-
-/// The machine in the region of a value that the user set, or of its user data. EKS adds its part for that region.
-fn with_region(machine: &Machine, set: &BTreeMap<String, String>) -> Machine {
-    let mut machine = machine.clone();
-    let of_set = || {
-        const NAMES: [&str; 4] = ["region", "aws_region", "aws_default_region", "awsregion"];
-        let of_name = |known: &str| set.iter().find(|(name, _)| name.eq_ignore_ascii_case(known));
-        let (_, value) = NAMES.iter().find_map(|known| of_name(known))?;
-        value.parse::<Region>().ok()
-    };
-    let made = ClusterTraits::stand_in().endpoint.unwrap_or_default();
-    let of_text = || {
-        let text = std::str::from_utf8(machine.user_data.as_deref()?).ok()?;
-        region_in(&text.replace(&made, ""))
-    };
-    if machine.traits.region.is_none() {
-        machine.traits.region = of_set().or_else(of_text).map(|region| region.to_string());
-    }
-    machine
 }
 
 /// How a NodeConfig names its kind.
