@@ -119,7 +119,9 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
     let content = readable(input, &plain)?;
     // No value lets nodejoin start a machine of Windows.
     let is_windows = text::format(content) == Some(FileFormat::WindowsScript);
-    if !is_windows && let Some(rendered) = template::terraform_template(input.name, content, input.set)? {
+    let is_template = template::is_terraform_template(input.name) || text::is_open_settings(content);
+    if is_template && !is_windows {
+        let rendered = template::terraform_template(input.name, content, input.set)?;
         return user_data(input, rendered.as_bytes(), &rendered);
     }
     let body = content.trim_start_matches('\u{feff}').trim_start();

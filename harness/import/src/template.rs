@@ -158,15 +158,17 @@ pub(crate) fn check(name: &str, text: &str) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// Renders a template of Terraform (`templatefile`) if `set` has all its names.
+/// Whether a file is named as templates of Terraform (`templatefile`) are.
+pub(crate) fn is_terraform_template(name: &str) -> bool {
+    [".tpl", ".tftpl"].iter().any(|end| name.ends_with(end))
+}
+
+/// Renders a template of Terraform if `set` has all its names.
 pub(crate) fn terraform_template(
     name: &str,
     text: &str,
     set: &BTreeMap<String, String>,
-) -> Result<Option<String>, ImportError> {
-    if ![".tpl", ".tftpl"].iter().any(|end| name.ends_with(end)) {
-        return Ok(None);
-    }
+) -> Result<String, ImportError> {
     check_template(name, text, set)?;
     let mut rendered = text.replace("$${", "\u{0}").replace("%%{", "%{");
     for name in names(&rendered.clone()) {
@@ -174,7 +176,7 @@ pub(crate) fn terraform_template(
             rendered = rendered.replace(&format!("${{{name}}}"), value);
         }
     }
-    Ok(Some(rendered.replace('\u{0}', "${")))
+    Ok(rendered.replace('\u{0}', "${"))
 }
 
 /// Rejects a template that `set` does not render, with everything that is missing.

@@ -206,6 +206,11 @@ pub(crate) fn settings(text: &str) -> Result<toml::Table, ImportError> {
     Ok(table)
 }
 
+/// Whether settings of Bottlerocket are no TOML before the names in `${...}` have values.
+pub(crate) fn is_open_settings(text: &str) -> bool {
+    format(text) == Some(FileFormat::BottlerocketSettings) && text.contains("${") && settings(text).is_err()
+}
+
 /// Line and column of a byte, from 1.
 fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);

@@ -13,12 +13,23 @@ use crate::tree::json;
 /// How the names of templates end.
 const TEMPLATE: &str = ".template.json";
 
+const OTHER_FOLDERS: &str =
+    "give a file, or the folder that `cdk synth` wrote, usually `cdk.out`: other folders are not read";
+
 /// Reads all templates of a folder, and of the stages in it.
 pub(crate) fn read_folder(input: &Import<'_>, folder: &Path) -> Result<Imported, ImportError> {
     let mut reading = Reading::of(FileFormat::CdkOutput);
     let mut files = templates(folder)?;
     for stage in folders(folder)? {
         files.append(&mut templates(&stage)?);
+    }
+    if files.is_empty() {
+        return Err(ImportError::Invalid {
+            line: None,
+            column: None,
+            problem: format!("a folder without templates: no file of it ends with `{TEMPLATE}`"),
+            hint: OTHER_FOLDERS.to_owned(),
+        });
     }
     for file in files {
         let label = file.strip_prefix(folder).unwrap_or(&file).display().to_string();
@@ -64,8 +75,6 @@ fn unreadable(path: &Path, error: &std::io::Error) -> ImportError {
         line: None,
         column: None,
         problem: format!("could not read `{}`: {error}", path.display()),
-        hint:
-            "give a file, or the folder that `cdk synth` wrote, usually `cdk.out`: other folders are not read"
-                .to_owned(),
+        hint: OTHER_FOLDERS.to_owned(),
     }
 }

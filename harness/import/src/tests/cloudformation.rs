@@ -374,6 +374,8 @@ fn a_folder_of_the_cdk_is_read() {
     };
     let imported = of(&folder).unwrap();
     let missing = of(&folder.join("none")).unwrap_err();
+    std::fs::create_dir(folder.join("empty")).unwrap();
+    let empty = of(&folder.join("empty")).unwrap_err();
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(imported.format, FileFormat::CdkOutput);
     let names: Vec<_> = imported
@@ -383,6 +385,12 @@ fn a_folder_of_the_cdk_is_read() {
         .collect();
     assert_eq!(names, ["App/LT", "assembly-Prod/ProdApp/LT"]);
     assert!(missing.hint().contains("cdk synth"));
+    assert!(
+        empty
+            .to_string()
+            .contains("no file of it ends with `.template.json`")
+    );
+    assert!(empty.hint().contains("cdk synth"));
 }
 
 /// A machine whose user data lets cfn-init do the work.

@@ -49,6 +49,15 @@ fn other_systems_are_recognized() {
 }
 
 #[test]
+fn names_without_values_precede_invalid_toml() {
+    let text = "[settings.kubernetes]\ncluster-name = \"${cluster}\"\nmax-pods = ${pods}\n";
+    let error = refused("x.toml", text);
+    assert!(error.contains("`cluster` (line 2), `pods` (line 3)"), "{error}");
+    let quoted = "[settings.kubernetes]\ncluster-name = \"${cluster}\"\nmax-pods = x\n";
+    assert!(!refused("x.toml", &quoted.replace("${cluster}", "demo")).contains("cluster"));
+}
+
+#[test]
 fn the_output_of_terraform_is_unwrapped() {
     for text in [
         format!("<<EOT\n{SCRIPT}\nEOT\n"),
