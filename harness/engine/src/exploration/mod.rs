@@ -1,11 +1,14 @@
 //! Explores other worlds for the user data of scenarios: a probe of each world, and a join of each distinct machine.
 
 mod findings;
+mod queue;
+mod slots;
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
     Dimension, MachineState, ScriptInputs, WorldChange, settled_differences, step_changes, world_changes,
@@ -20,12 +23,15 @@ use nodejoin_core::plan::expect::{Expect, UserDataExpect};
 use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::plan::step::StepPlan;
 use nodejoin_core::scenario::with_own_instance;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::plan_runner::PlanRunner;
 use crate::probe::ProbeEnd;
 use crate::report::text::outcome_word;
 use findings::{Explored, Findings, Joins, WorldEnd, WorldJoin, WorldMachine, shows};
+use queue::Queue;
+use slots::Slots;
 
 /// A scenario whose user data is explored.
 #[derive(Debug, Clone)]
@@ -75,6 +81,7 @@ pub async fn explore(
     let started = Instant::now();
     let explorer = Explorer {
         runner,
+        slots: Slots::new(settings.jobs),
         settings: settings.clone(),
         probes_until: started
             + settings
@@ -103,6 +110,7 @@ pub async fn explore(
 
 struct Explorer<'a> {
     runner: &'a PlanRunner,
+    slots: Slots,
     settings: ExploreSettings,
     probes_until: Instant,
     joins_until: Instant,
@@ -136,14 +144,8 @@ impl Explorer<'_> {
             WorldEnd::LeftOut => return,
         };
         self.tell_probed(&subject.plan.id, &base);
-        let second = self.second_boot(subject).await;
-        if let Some(second) = second.as_deref() {
-            exploration
-                .findings
-                .extend(self.race(subject, &base, second).await);
-        }
         let mut changes = world_changes(&subject.plan, &base.requests, &subject.inputs);
-        if base.state.has_kubelet() && second.is_some() {
+        if base.state.has_kubelet() {
             changes.extend(step_changes(
                 &subject.plan,
                 &base.state,
@@ -152,7 +154,16 @@ impl Explorer<'_> {
         }
         let only = &self.settings.changes;
         changes.retain(|change| only.is_empty() || only.contains(&change.name));
-        let mut worlds = self.worlds(subject, &changes, &base).await;
+        let boots = async {
+            let second = self.second_boot(subject).await;
+            let race = match second.as_deref() {
+                Some(second) => self.race(subject, &base, second).await,
+                None => None,
+            };
+            (second, race)
+        };
+        let ((second, race), mut worlds) = tokio::join!(boots, self.worlds(subject, &changes, &base));
+        exploration.findings.extend(race);
         let base = Explored {
             plan: subject.plan.clone(),
             changes: Vec::new(),
@@ -211,7 +222,7 @@ impl Explorer<'_> {
         if self.is_over(self.probes_until) {
             return None;
         }
-        match self.probe(&subject.plan).await {
+        match self.slots.wait().await.run(self.probe(&subject.plan)).await {
             WorldEnd::Machine(second) => Some(second),
             WorldEnd::NotRun(_) | WorldEnd::LeftOut => None,
         }
@@ -242,66 +253,41 @@ impl Explorer<'_> {
         })
     }
 
-    /// Runs each change alone, then combinations: those first whose changes alone leave other machines or run further
-    /// commands.
+    /// Runs each change alone, and combinations of changes, several worlds at a time.
     async fn worlds(&self, subject: &Subject, changes: &[WorldChange], base: &WorldMachine) -> Vec<Explored> {
-        let mut taken = BTreeSet::new();
-        let alone = (0..changes.len()).map(|index| vec![index]).collect();
-        let mut explored = self.run_rows(subject, changes, alone, &mut taken).await;
-        let has_effect = |index: &usize| {
-            let machine = explored.get(*index).and_then(Explored::machine);
-            machine.is_some_and(|machine| {
-                machine.alone != base.alone || !machine.commands.is_subset(&base.commands)
-            })
-        };
         let combined: Vec<usize> = (0..changes.len())
             .filter(|index| changes[*index].is_combined())
             .collect();
         let dimensions: Vec<Dimension> = combined.iter().map(|index| changes[*index].dimension).collect();
-        let mut rows: Vec<Vec<usize>> = covering(&dimensions, self.settings.seed)
+        let combinations = covering(&dimensions, self.settings.seed)
             .into_iter()
             .map(|row| row.into_iter().map(|at| combined[at]).collect())
-            .filter(|row: &Vec<usize>| row.len() > 1)
-            .collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.iter().filter(|index| has_effect(index)).count()));
-        explored.extend(self.run_rows(subject, changes, rows, &mut taken).await);
-        explored
-    }
-
-    /// Runs worlds, each with some of the changes, several at a time.
-    async fn run_rows(
-        &self,
-        subject: &Subject,
-        changes: &[WorldChange],
-        rows: Vec<Vec<usize>>,
-        taken: &mut BTreeSet<Ipv4Addr>,
-    ) -> Vec<Explored> {
-        let plans: Vec<(Vec<usize>, Plan)> = rows
-            .into_iter()
+            .filter(|row: &Vec<usize>| row.len() > 1);
+        let mut taken = BTreeSet::new();
+        let worlds = (0..changes.len())
+            .map(|index| vec![index])
+            .chain(combinations)
             .map(|row| {
-                let plan = on_own_instance(changed(subject, changes, &row), taken);
+                let plan = on_own_instance(changed(subject, changes, &row), &mut taken);
                 (row, plan)
-            })
-            .collect();
-        let probes: Vec<Plan> = plans.iter().map(|(_, plan)| self.probe_of(plan)).collect();
-        self.runner.announce(&probes, self.settings.jobs.max(1)).await;
-        let one = async |(index, (changes, plan)): (usize, (Vec<usize>, Plan))| {
-            let end = match self.is_over(self.probes_until) {
-                true => WorldEnd::LeftOut,
-                false => self.probe(&plan).await,
-            };
-            if let WorldEnd::Machine(machine) = &end {
-                self.tell_probed(&plan.id, machine);
+            });
+        let queue = Mutex::new(Queue::new(base, worlds));
+        let take_turns = async |_| {
+            loop {
+                let slot = self.slots.wait().await;
+                let Some(world) = queue.lock().next() else { return };
+                let end = match self.is_over(self.probes_until) {
+                    true => WorldEnd::LeftOut,
+                    false => slot.run(self.probe(&world.plan)).await,
+                };
+                if let WorldEnd::Machine(machine) = &end {
+                    self.tell_probed(&world.plan.id, machine);
+                }
+                queue.lock().end(world, end);
             }
-            (index, Explored { plan, changes, end })
         };
-        let mut explored: Vec<_> = stream::iter(plans.into_iter().enumerate())
-            .map(one)
-            .buffer_unordered(self.settings.jobs.max(1))
-            .collect()
-            .await;
-        explored.sort_by_key(|(index, _)| *index);
-        explored.into_iter().map(|(_, one)| one).collect()
+        join_all((0..self.slots.most()).map(take_turns)).await;
+        queue.into_inner().into_explored()
     }
 
     /// Joins the first world of each distinct machine with a kubelet. The first machine always joins; the others while
@@ -430,7 +416,6 @@ fn on_own_instance(mut plan: Plan, taken: &mut BTreeSet<Ipv4Addr>) -> Plan {
     plan
 }
 
-/// Whether a second boot of the same world leaves another machine.
 /// The parts by which two boots differ, without those that are new at each boot, such as generated keys: a race has few
 /// ends.
 fn racing_parts(first: &MachineState, second: &MachineState, third: Option<&MachineState>) -> Vec<String> {
