@@ -31,7 +31,7 @@ use crate::probe::ProbeEnd;
 use crate::report::text::outcome_word;
 use findings::{Explored, Findings, Joins, WorldEnd, WorldJoin, WorldMachine, shows};
 use queue::Queue;
-use slots::Slots;
+use slots::{Slot, Slots};
 
 /// A scenario whose user data is explored.
 #[derive(Debug, Clone)]
@@ -200,11 +200,22 @@ impl Explorer<'_> {
     }
 
     async fn probe(&self, plan: &Plan) -> WorldEnd {
-        match self.runner.probe(&self.probe_of(plan), self.cancel).await {
+        self.probe_until(plan, self.cancel).await
+    }
+
+    async fn probe_until(&self, plan: &Plan, cancel: &CancellationToken) -> WorldEnd {
+        match self.runner.probe(&self.probe_of(plan), cancel).await {
             ProbeEnd::Machine(probed) => WorldEnd::of(*probed, plan),
             ProbeEnd::NotRun(why) => WorldEnd::NotRun(why),
             ProbeEnd::Cancelled => WorldEnd::LeftOut,
         }
+    }
+
+    /// Probes a plan in a slot. The time does not suffice for one that still waits for something at its end.
+    async fn probe_in(&self, slot: Slot<'_>, plan: &Plan) -> WorldEnd {
+        let cancel = self.cancel.child_token();
+        let probe = self.probe_until(plan, &cancel);
+        slot.run(probe, self.joins_until.into(), &cancel).await
     }
 
     fn tell_probed(&self, world: &ScenarioId, machine: &WorldMachine) {
@@ -222,7 +233,8 @@ impl Explorer<'_> {
         if self.is_over(self.probes_until) {
             return None;
         }
-        match self.slots.wait().await.run(self.probe(&subject.plan)).await {
+        let slot = self.slots.wait().await;
+        match self.probe_in(slot, &subject.plan).await {
             WorldEnd::Machine(second) => Some(second),
             WorldEnd::NotRun(_) | WorldEnd::LeftOut => None,
         }
@@ -278,7 +290,7 @@ impl Explorer<'_> {
                 let Some(world) = queue.lock().next() else { return };
                 let end = match self.is_over(self.probes_until) {
                     true => WorldEnd::LeftOut,
-                    false => slot.run(self.probe(&world.plan)).await,
+                    false => self.probe_in(slot, &world.plan).await,
                 };
                 if let WorldEnd::Machine(machine) = &end {
                     self.tell_probed(&world.plan.id, machine);

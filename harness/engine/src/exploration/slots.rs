@@ -1,11 +1,12 @@
 //! Slots for worlds that run at the same time. A world that lasts much longer than the others waits for something, such
-//! as a request without an answer: it gives its slot to the next one.
+//! as a request without an answer: it gives its slot to the next one, and ends with the time of the exploration.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// The time of a slot before any world has ended.
 const FIRST: Duration = Duration::from_secs(30);
@@ -60,8 +61,13 @@ impl Slots {
 }
 
 impl Slot<'_> {
-    /// Runs a world in the slot.
-    pub(super) async fn run<T>(self, world: impl Future<Output = T>) -> T {
+    /// Runs a world in the slot. One that still waits for something at `deadline` is cancelled by its token.
+    pub(super) async fn run<T>(
+        self,
+        world: impl Future<Output = T>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> T {
         let started = Instant::now();
         tokio::pin!(world);
         tokio::select! {
@@ -74,6 +80,10 @@ impl Slot<'_> {
             () = tokio::time::sleep(self.slots.time()) => {}
         }
         drop(self.permit);
+        tokio::select! {
+            end = &mut world => return end,
+            () = tokio::time::sleep_until(deadline) => cancel.cancel(),
+        }
         world.await
     }
 }
@@ -86,9 +96,14 @@ mod tests {
 
     use super::*;
 
+    fn never() -> Instant {
+        Instant::now() + Duration::from_secs(3600)
+    }
+
     async fn lasting(slots: &Slots, seconds: u64) {
         let slot = slots.wait().await;
-        slot.run(tokio::time::sleep(Duration::from_secs(seconds))).await;
+        let world = tokio::time::sleep(Duration::from_secs(seconds));
+        slot.run(world, never(), &CancellationToken::new()).await;
     }
 
     #[tokio::test(start_paused = true)]
@@ -98,7 +113,7 @@ mod tests {
         let started = Instant::now();
         tokio::select! {
             biased;
-            () = async { slots.wait().await.run(pending()).await } => {}
+            () = async { slots.wait().await.run(pending(), never(), &CancellationToken::new()).await } => {}
             () = lasting(&slots, 4) => {}
         }
         assert_eq!(started.elapsed().as_secs(), 16 + 4);
@@ -109,7 +124,8 @@ mod tests {
         let slots = Slots::new(1);
         let held = slots.wait().await;
         assert!(slots.wait().now_or_never().is_none());
-        let world = held.run(pending::<()>());
+        let cancel = CancellationToken::new();
+        let world = held.run(pending::<()>(), never(), &cancel);
         assert!(
             tokio::time::timeout(Duration::from_secs(29), world)
                 .await
@@ -125,5 +141,25 @@ mod tests {
         lasting(&slots, 10).await;
         lasting(&slots, 300).await;
         assert_eq!(slots.time().as_secs(), 20);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_world_that_hangs_ends_at_the_deadline() {
+        let slots = Slots::new(1);
+        let started = Instant::now();
+        let deadline = started + Duration::from_secs(5);
+        let lasts = async |seconds| {
+            let cancel = CancellationToken::new();
+            let world = async {
+                tokio::select! {
+                    () = tokio::time::sleep(Duration::from_secs(seconds)) => false,
+                    () = cancel.cancelled() => true,
+                }
+            };
+            slots.wait().await.run(world, deadline, &cancel).await
+        };
+        assert!(!lasts(20).await);
+        assert!(lasts(50).await);
+        assert_eq!(started.elapsed().as_secs(), 20 + 40);
     }
 }
