@@ -90,7 +90,7 @@ use crate::vocabulary::phase::Phase;
 pub(crate) use instance::requests_without_token;
 pub(crate) use outside::how_to_answer;
 pub(crate) use power::reboot_times;
-pub(crate) use script::how_to_serve_object;
+pub(crate) use script::{how_to_serve_object, unknown_package};
 pub(crate) use script_output::last_words_of;
 pub(crate) use stored_values::how_to_store_object;
 pub(crate) use types::Finding;

@@ -390,7 +390,7 @@ fn cut_command(text: &str, flag: &str) -> Option<String> {
 }
 
 /// The package that a package tool does not find.
-fn unknown_package(message: &str) -> Option<&str> {
+pub(crate) fn unknown_package(message: &str) -> Option<&str> {
     let of_yum = message.strip_prefix("No package ");
     let of_yum = of_yum.and_then(|rest| rest.strip_suffix(" available."));
     of_yum.or_else(|| message.strip_prefix("No match for argument: "))

@@ -10,7 +10,7 @@ use super::label_notes::labels_of_nothing;
 use super::object_notes::missing_objects;
 use super::{check, list};
 use crate::diagnosis::{
-    how_to_answer, ignored_unit_lines, last_words_of, reboot_times, requests_without_token,
+    how_to_answer, ignored_unit_lines, last_words_of, reboot_times, requests_without_token, unknown_package,
 };
 use crate::judge::verdict::{Check, Note, NoteKind};
 use crate::observation::phases::user_data_done;
@@ -139,7 +139,8 @@ fn failed_commands(observation: &Observation, result: &UserDataResult) -> Vec<No
         .filter(|line| is_of_user_data(line) && !has_failed(&line.message))
         .filter(|line| {
             let message = line.message.trim();
-            is_shell_error(message) || is_mount_error(message) || all_succeeded && is_program_error(message)
+            let is_error = is_program_error(message) || unknown_package(message).is_some();
+            is_shell_error(message) || is_mount_error(message) || all_succeeded && is_error
         });
     let mut notes: Vec<Note> = Vec::new();
     for line in lines {
@@ -188,6 +189,10 @@ fn of_network(message: &str) -> &'static str {
 
 /// A hint at what AMIs have and the node image can lack.
 fn of_ami(observation: &Observation, message: &str) -> String {
+    if unknown_package(message).is_some() {
+        return " (correct the name; if a repository has this package, it is a limit of nodejoin: add its files with an overlay)"
+            .to_owned();
+    }
     let command = message.strip_suffix(": command not found");
     if command.is_some_and(|before| before.contains(": --")) {
         return " (if it is the end of a MIME message, write it alone on its line: what follows it there makes it a line of the \

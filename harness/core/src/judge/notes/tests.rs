@@ -184,6 +184,22 @@ fn a_command_of_a_package_that_was_not_downloaded_is_a_limit() {
     );
 }
 
+/// yum installs the other packages and succeeds.
+#[test]
+fn a_package_that_yum_left_out_is_noted() {
+    let line = journal("cloud-final.service", "cloud-init", "No package htpo available.");
+    let mut seen = joined(vec![line]);
+    result(&mut seen).exit_codes = [("part-001".to_owned(), 0)].into();
+    let notes = of(&with_user_data("phase: ready", SCRIPT), &seen);
+    let [(NoteKind::CommandFailed, what)] = &notes[..] else {
+        panic!("{notes:?}")
+    };
+    assert!(
+        what.contains("script continued: No package htpo available. (correct the name"),
+        "{what}"
+    );
+}
+
 #[test]
 fn an_object_that_the_account_does_not_have_is_noted() {
     let missing = AwsCall {
