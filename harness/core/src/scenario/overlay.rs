@@ -65,9 +65,13 @@ pub struct ManifestEntry {
     #[serde(default)]
     pub mode: Option<String>,
     /// Whether to leave the entry out if `from` does not exist, for files that only some versions of a checkout have.
-    /// What the node image has at `to` is removed, unless another entry brings it or `to` ends with `/`.
+    /// What the node image has at `to` is removed, unless `keep` is set, another entry brings it or `to` ends with `/`.
     #[serde(default)]
     pub optional: bool,
+    /// Whether the node keeps what the image has at `to` if `from` does not exist: a checkout can have it at another
+    /// place, or in a form that no kubelet of an image starts with. Requires `optional: true`.
+    #[serde(default)]
+    pub keep: bool,
 }
 
 /// The JSON schema of an overlay manifest.
@@ -134,8 +138,12 @@ fn resolve(
     let mut overlay = removed(manifest, path, files, problems);
     for (index, entry) in manifest.files.iter().enumerate() {
         let key = format!("files[{index}]");
+        if entry.keep && !entry.optional {
+            let hint = "add `optional: true`, or remove `keep`";
+            problems.add(&format!("{key}.keep"), "`keep` requires `optional: true`", "", hint);
+        }
         if entry.optional && is_missing(&root.join(&entry.from), files) {
-            missing.push(entry.to.as_str());
+            missing.push(entry);
             continue;
         }
         let mut placed = place_entry(entry, &key, &root, files, problems);
@@ -150,10 +158,13 @@ fn resolve(
         problems.add("files", what, "", "name a checkout that the overlay is for");
     }
     // A machine of that version does not have the file: one that the image has there would be of another version.
-    missing.retain(|to| !to.ends_with('/') && !overlay.iter().any(|file| file.to == **to));
-    let gone = missing.into_iter().map(|to| OverlayFile {
+    missing.retain(|entry| {
+        let is_brought = overlay.iter().any(|file| file.to == entry.to);
+        !entry.keep && !entry.to.ends_with('/') && !is_brought
+    });
+    let gone = missing.into_iter().map(|entry| OverlayFile {
         may_be_missing: true,
-        ..removed_file(path, to, files)
+        ..removed_file(path, &entry.to, files)
     });
     gone.chain(overlay).collect()
 }

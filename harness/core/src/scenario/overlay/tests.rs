@@ -113,6 +113,16 @@ fn an_optional_file_that_is_missing_is_not_on_the_node() {
             .unwrap_err()
             .contains("`/src/files/bin/gone` cannot be read")
     );
+    // The image's own file stays.
+    assert_eq!(
+        places(&text(", optional: true, keep: true", "bin/gone")).unwrap(),
+        ["/etc/eks/bootstrap.sh"]
+    );
+    assert!(
+        places(&text(", keep: true", "bin/imds"))
+            .unwrap_err()
+            .contains("`keep` requires `optional: true`")
+    );
 }
 
 #[test]
