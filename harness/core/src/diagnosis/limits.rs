@@ -214,7 +214,9 @@ pub(super) fn missing_command(message: &str) -> Option<&str> {
         .or_else(|| message.strip_suffix(": not found"))
         .or_else(|| Some(message.split_once(": No such file or directory")?.0))?;
     let command = before.rsplit(": ").next()?.trim();
-    Some(command.rsplit('/').next().unwrap_or(command))
+    // A sentence of a program, such as `Could not open file x` of jq.
+    let is_name = !command.contains(char::is_whitespace);
+    is_name.then(|| command.rsplit('/').next().unwrap_or(command))
 }
 
 /// A stand-in of the harness rejects what it does not know.
@@ -298,4 +300,22 @@ fn is_no_route(line: &JournalLine) -> bool {
         .iter()
         .any(|own| line.message.contains(own));
     !is_own && NO_ROUTE.iter().any(|words| line.message.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_a_shell_does_not_find_is_told_from_a_sentence() {
+        for (message, command) in [
+            ("part-001: line 3: yq: command not found", Some("yq")),
+            ("part-001: 3: yq: not found", Some("yq")),
+            ("env: /opt/bin/agent: No such file or directory", Some("agent")),
+            ("jq: error: Could not open file 4: No such file or directory", None),
+            ("done", None),
+        ] {
+            assert_eq!(missing_command(message), command, "{message}");
+        }
+    }
 }
