@@ -92,7 +92,7 @@ pub(crate) use outside::how_to_answer;
 pub(crate) use power::reboot_times;
 pub(crate) use script::{how_to_serve_object, unknown_package};
 pub(crate) use script_output::last_words_of;
-pub(crate) use stored_values::how_to_store_object;
+pub(crate) use stored_values::{how_to_store_object, how_to_store_value};
 pub(crate) use types::Finding;
 pub use types::{Diagnosis, ScriptLocation};
 pub(crate) use unit_lines::ignored_unit_lines;

@@ -38,24 +38,31 @@ impl<'a> MissingValue<'a> {
             return correct_resource(stack, id);
         }
         let name = self.name;
-        let key = match self.call.service {
-            CalledService::Known(Service::Ssm) => format!("parameters: {{ {name}: VALUE }}"),
-            CalledService::Known(Service::Secretsmanager) => format!("secrets: {{ {name}: VALUE }}"),
+        let (what, store) = match self.call.service {
             CalledService::Known(Service::Cloudformation) => {
                 let (stack, id) = name.split_once('/').unwrap_or((name, "RESOURCE"));
                 let resource = format!("{id}: {{ type: TYPE, metadata: METADATA }}");
-                format!("stacks: [{{ name: {stack}, resources: {{ {resource} }} }}]")
+                let key = format!("aws: {{ stacks: [{{ name: {stack}, resources: {{ {resource} }} }}] }}");
+                ("value", plan.key_hint(&key))
             }
-            _ => {
-                return format!(
-                    "to store the object that AWS has, {}; or correct its name in the script",
-                    how_to_store_object(plan, name)
-                );
-            }
+            CalledService::Known(service) => match how_to_store_value(plan, service, name) {
+                Some(store) => ("value", store),
+                None => ("object", how_to_store_object(plan, name)),
+            },
+            _ => ("object", how_to_store_object(plan, name)),
         };
-        let store = plan.key_hint(&format!("aws: {{ {key} }}"));
-        format!("to store the value that AWS has, {store}; or correct its name in the script")
+        format!("to store the {what} that AWS has, {store}; or correct its name in the script")
     }
+}
+
+/// How a scenario stores a parameter or a secret.
+pub(crate) fn how_to_store_value(plan: &Plan, service: Service, name: &str) -> Option<String> {
+    let key = match service {
+        Service::Ssm => "parameters",
+        Service::Secretsmanager => "secrets",
+        _ => return None,
+    };
+    Some(plan.key_hint(&format!("aws: {{ {key}: {{ {name}: VALUE }} }}")))
 }
 
 /// How a scenario stores an object, such as `bucket/key`, or a bucket.

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::blame::placeholder_typos;
 use super::label_notes::labels_of_nothing;
-use super::object_notes::missing_objects;
+use super::object_notes::missing_values;
 use super::{check, list};
 use crate::diagnosis::{
     how_to_answer, ignored_unit_lines, last_words_of, reboot_times, requests_without_token, unknown_package,
@@ -73,7 +73,7 @@ fn user_data_notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
         observation,
         "the node joined without it",
     ));
-    notes.extend(missing_objects(plan, observation));
+    notes.extend(missing_values(plan, observation));
     if done {
         notes.extend(parts_not_run(plan, result));
     }
@@ -249,7 +249,7 @@ fn is_shell_error(message: &str) -> bool {
 
 /// Whether a program for files reports what it could not do, or `systemctl` a unit that does not exist.
 fn is_program_error(message: &str) -> bool {
-    const PROGRAMS: [&str; 20] = [
+    const PROGRAMS: [&str; 21] = [
         "cat",
         "chgrp",
         "chmod",
@@ -258,6 +258,7 @@ fn is_program_error(message: &str) -> bool {
         "dd",
         "head",
         "install",
+        "jq",
         "ln",
         "ls",
         "mkdir",

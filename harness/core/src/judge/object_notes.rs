@@ -1,22 +1,23 @@
-//! Notes on objects of S3 that the user data requests and the account of the scenario does not have.
+//! Notes on objects, parameters and secrets that the user data requests and the account of the scenario does not have.
 
 use std::collections::BTreeSet;
 
-use crate::diagnosis::{how_to_serve_object, how_to_store_object};
+use crate::diagnosis::{how_to_serve_object, how_to_store_object, how_to_store_value};
 use crate::judge::verdict::{Note, NoteKind};
 use crate::observation::phases::user_data_done;
 use crate::observation::{AwsCall, Millis, Observation, ObservedEvent};
 use crate::plan::Plan;
 use crate::vocabulary::service::Service;
 
-/// One note for each object, or for each bucket that is listed. One that appears later was waited for.
-pub(super) fn missing_objects(plan: &Plan, observation: &Observation) -> Vec<Note> {
+/// One note for each object, parameter or secret, or for each bucket that is listed. One that appears later was waited
+/// for.
+pub(super) fn missing_values(plan: &Plan, observation: &Observation) -> Vec<Note> {
     let done = user_data_done(observation).unwrap_or(Millis::MAX);
     let calls: Vec<&AwsCall> = observation
         .timeline
         .iter()
         .filter_map(|entry| match &entry.what {
-            ObservedEvent::Aws(call) if entry.at <= done && call.service == Service::S3 => Some(call),
+            ObservedEvent::Aws(call) if entry.at <= done && is_of_store(call) => Some(call),
             _ => None,
         })
         .collect();
@@ -34,10 +35,20 @@ pub(super) fn missing_objects(plan: &Plan, observation: &Observation) -> Vec<Not
         .collect()
 }
 
+fn is_of_store(call: &AwsCall) -> bool {
+    let stores = [Service::S3, Service::Ssm, Service::Secretsmanager];
+    stores.iter().any(|store| call.service == *store)
+}
+
 /// Whether the account lacks what a request is for. A fault of the scenario says nothing about it.
 fn is_missing(plan: &Plan, call: &AwsCall) -> bool {
+    const CODES: [&str; 2] = ["ParameterNotFound", "ResourceNotFoundException"];
     let is_of_scenario = call.fault.is_some() || call.answer.is_some() || call.upstream;
-    !is_of_scenario && (call.status == 404 || is_refused_unsigned(plan, call))
+    let is_found = match call.service == Service::S3 {
+        true => call.status != 404 && !is_refused_unsigned(plan, call),
+        false => call.error.as_deref().is_none_or(|code| !CODES.contains(&code)),
+    };
+    !is_of_scenario && !is_found
 }
 
 /// Whether a request without credentials is for a bucket that the scenario does not have: on AWS it may be public.
@@ -52,6 +63,18 @@ fn is_refused_unsigned(plan: &Plan, call: &AwsCall) -> bool {
 
 fn note(plan: &Plan, call: &AwsCall) -> Option<Note> {
     let name = call.subject.as_deref()?;
+    let of_value = [
+        (Service::Ssm, "the parameter"),
+        (Service::Secretsmanager, "the secret"),
+    ];
+    if let Some((service, what)) = of_value.into_iter().find(|(service, _)| call.service == *service) {
+        let how = how_to_store_value(plan, service, name)?;
+        let what = format!(
+            "the user data requests {what} {name}, which the account of the scenario does not have, and the node joined without it (a \
+             limit of nodejoin if it exists: {how})"
+        );
+        return Some(Note::new(NoteKind::ObjectNotFound, what));
+    }
     let (why, how) = match call.status {
         404 => (
             "which the account of the scenario does not have",
@@ -86,7 +109,7 @@ mod tests {
 
     fn notes(calls: Vec<AwsCall>) -> Vec<String> {
         let seen = observed(calls.into_iter().map(ObservedEvent::Aws));
-        let notes = missing_objects(&plan("phase: ready"), &seen);
+        let notes = missing_values(&plan("phase: ready"), &seen);
         notes.into_iter().map(|note| note.what).collect()
     }
 
@@ -110,6 +133,39 @@ mod tests {
                 "the user data requests s3://public/x.sh, without credentials, as of a public bucket, and the node joined without it \
                  (a limit of nodejoin if it exists: set `aws: { answers: [{ host: demo.s3.eu-west-1.amazonaws.com, path: /agent.tgz, \
                  file: FILE }] }` in the scenario)",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_missing_secret_and_a_missing_parameter_are_noted() {
+        let of_store = |service, operation: &str, name: &str, code: &str| AwsCall {
+            subject: Some(name.to_owned()),
+            error: Some(code.to_owned()),
+            ..aws(service, operation, 400)
+        };
+        let found = notes(vec![
+            of_store(Service::Ssm, "GetParameter", "/demo/key", "ParameterNotFound"),
+            of_store(
+                Service::Secretsmanager,
+                "GetSecretValue",
+                "key",
+                "ResourceNotFoundException",
+            ),
+            of_store(
+                Service::Secretsmanager,
+                "GetSecretValue",
+                "other",
+                "AccessDeniedException",
+            ),
+        ]);
+        assert_eq!(
+            found,
+            [
+                "the user data requests the parameter /demo/key, which the account of the scenario does not have, and the node joined \
+                 without it (a limit of nodejoin if it exists: set `aws: { parameters: { /demo/key: VALUE } }` in the scenario)",
+                "the user data requests the secret key, which the account of the scenario does not have, and the node joined without \
+                 it (a limit of nodejoin if it exists: set `aws: { secrets: { key: VALUE } }` in the scenario)",
             ]
         );
     }

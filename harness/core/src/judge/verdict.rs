@@ -47,7 +47,7 @@ pub enum NoteKind {
     CommandFailed,
     /// A request of the user data to a host outside had no answer, and the user data continued.
     RequestNotAnswered,
-    /// The account did not have an object of S3 that the user data requested, and the user data continued.
+    /// The account did not have an object of S3, a parameter or a secret that the user data requested.
     ObjectNotFound,
     /// systemd ignored a line of a unit.
     UnitLineIgnored,
