@@ -105,12 +105,42 @@ pub(super) fn is_not_done(facts: &Facts<'_>) -> Option<Finding> {
         .unwrap_or_default();
     let because =
         format!("the user data was still running at the timeout{processes}; its last activity: {doing}");
-    let remedy = "find out in the evidence folder (journal, AWS calls) what the script waits for; if it only needs more time, \
-                  increase `limits.join_seconds`"
-        .to_owned();
+    let waiting = facts.user_data_text().and_then(|text| wait_for_kubelet(&text));
+    let remedy = match waiting {
+        Some(line) => format!(
+            "line {line} of the user data waits for the kubelet, which AL2023 starts after all user data has ended: move what follows it \
+             into a unit with `After=kubelet.service`, or let it run in the background"
+        ),
+        None => "find out in the evidence folder (journal, AWS calls) what the script waits for; if it only needs more time, \
+                 increase `limits.join_seconds`"
+            .to_owned(),
+    };
     facts
         .found(Cause::UserDataNotDone, because, &evidence, remedy)
         .map(|finding| Finding { at, ..finding })
+}
+
+/// The line of user data with a NodeConfig that repeats a command until there is a kubelet.
+fn wait_for_kubelet(user_data: &str) -> Option<usize> {
+    const OF_KUBELET: [&str; 6] = [
+        ":10248",
+        ":10250",
+        ":10255",
+        "kubelet.service",
+        "kubelet;",
+        "kubectl get node",
+    ];
+    if !user_data.contains("node.eks.aws/") {
+        return None;
+    }
+    let is_loop = |line: &str| {
+        ["until ", "while "]
+            .iter()
+            .any(|word| line.trim_start().starts_with(word))
+    };
+    let mut lines = (1..).zip(user_data.lines());
+    let found = lines.find(|(_, line)| is_loop(line) && OF_KUBELET.iter().any(|words| line.contains(words)));
+    found.map(|(number, _)| number)
 }
 
 /// The last line of output or the last AWS call of the user data, the later of the two.
@@ -126,5 +156,29 @@ fn last_activity(facts: &Facts<'_>) -> Option<(Millis, Evidence, &'static str)> 
         }
         (_, Some((at, call))) => Some((at, Evidence::call(at, call), "a request to AWS")),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_for_the_kubelet_is_found_where_it_never_ends() {
+        let with = |line: &str| format!("apiVersion: node.eks.aws/v1alpha1\n#!/bin/bash\n{line}\n");
+        for line in [
+            "until curl -sf http://localhost:10248/healthz; do sleep 5; done",
+            "  while ! systemctl is-active --quiet kubelet; do sleep 1; done",
+            "until kubectl get node \"$HOSTNAME\"; do",
+        ] {
+            assert_eq!(wait_for_kubelet(&with(line)), Some(3), "{line}");
+            assert_eq!(wait_for_kubelet(line), None, "not on AL2: {line}");
+        }
+        for line in [
+            "curl http://localhost:10248/healthz",
+            "until ping -c 1 example.com; do",
+        ] {
+            assert_eq!(wait_for_kubelet(&with(line)), None, "{line}");
+        }
     }
 }
