@@ -83,14 +83,21 @@ fn finding(facts: &Facts<'_>, miss: &Miss<'_>, who: &str, has_ended: bool) -> Op
         miss.at,
         format!("{response}: {name} ({count} {queries})"),
     );
-    let because = format!(
-        "the name {name} does not resolve, and {who} needs it: by the fault `dns_faults[{index}]` of the scenario, the resolver \
-         {response}"
-    );
     let is_temporary = fault.times.is_some() || fault.for_seconds.is_some();
+    // A trial has this fault for a name that its own report calls wrong.
+    let is_misspelt = facts.plan.is_trial && !is_temporary && fault.may_fire;
+    let by = match is_misspelt {
+        true => "EKS has no such name, and".to_owned(),
+        false => format!("by the fault `dns_faults[{index}]` of the scenario,"),
+    };
+    let because =
+        format!("the name {name} does not resolve, and {who} needs it: {by} the resolver {response}");
     let remedy = match is_temporary {
         true => {
             "repeat the look-up, with a pause, until the name resolves: resolvers can fail for a moment after a boot"
+        }
+        false if is_misspelt => {
+            "correct the domain of the endpoint: the report before the boot names the right one"
         }
         false => "let the script continue without the name, or limit the fault by `times` or `for_seconds`",
     };

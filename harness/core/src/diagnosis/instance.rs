@@ -401,7 +401,7 @@ fn is_format_error(line: &JournalLine) -> bool {
 }
 
 /// The first part of the user data with a fault of one of these kinds, and the fault.
-fn faulty_part(facts: &Facts<'_>, kinds: &[FaultKind]) -> Option<(String, String)> {
+pub(super) fn faulty_part(facts: &Facts<'_>, kinds: &[FaultKind]) -> Option<(String, String)> {
     let parsed = user_data::parse(&facts.user_data()?);
     let fault = parsed
         .faults

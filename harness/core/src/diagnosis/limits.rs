@@ -312,7 +312,10 @@ mod tests {
             ("part-001: line 3: yq: command not found", Some("yq")),
             ("part-001: 3: yq: not found", Some("yq")),
             ("env: /opt/bin/agent: No such file or directory", Some("agent")),
-            ("jq: error: Could not open file 4: No such file or directory", None),
+            (
+                "jq: error: Could not open file 4: No such file or directory",
+                None,
+            ),
             ("done", None),
         ] {
             assert_eq!(missing_command(message), command, "{message}");

@@ -1,9 +1,11 @@
 //! After the script: a kubelet that nothing started.
 
 use super::facts::{Evidence, Facts, names};
+use super::instance::faulty_part;
 use super::script_output::{last_complaint, shortened};
 use super::types::Finding;
 use crate::observation::{JournalLine, Millis};
+use crate::user_data::FaultKind;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 
@@ -59,6 +61,19 @@ fn pre_command_failed(facts: &Facts<'_>) -> Option<Finding> {
 fn nothing_started_it(facts: &Facts<'_>) -> Option<Finding> {
     let done = facts.user_data_done.filter(|_| !facts.has(Phase::Configured))?;
     let (at, line) = facts.user_data_lines().find(|(at, _)| *at == done)?;
+    if let Some((part, what)) = faulty_part(facts, &[FaultKind::CloudConfig]) {
+        let because = format!(
+            "cloud-init cannot use the cloud-config in {part}, and nothing else starts the kubelet: {what}"
+        );
+        let remedy =
+            "correct the line; `cloud-init schema --config-file FILE` checks a cloud-config".to_owned();
+        return facts.final_(
+            Cause::KubeletNeverStarted,
+            because,
+            &Evidence::journal(at, line),
+            remedy,
+        );
+    }
     let complaint = last_complaint(facts);
     let because = match complaint {
         Some((_, line)) => format!(

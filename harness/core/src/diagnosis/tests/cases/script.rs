@@ -249,6 +249,11 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .user_data("#!/bin/bash\ntrue\n"),
         Case::new(
+            "cloud-config that is no YAML",
+            after_boot([done("DataSourceEc2")]),
+        )
+        .user_data("#cloud-config\nwrite_files:\n- path: /a\n - path: /b\nruncmd: [/etc/eks/bootstrap.sh demo]\n"),
+        Case::new(
             "NodeConfig on an image without nodeadm",
             after_boot([done("DataSourceEc2")]),
         )
