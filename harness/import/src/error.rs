@@ -54,6 +54,12 @@ pub enum ImportError {
 }
 
 impl ImportError {
+    /// Whether the file is to be corrected: its tool, or the node, would not accept it.
+    #[must_use]
+    pub fn is_mistake(&self) -> bool {
+        matches!(self, Self::Invalid { .. })
+    }
+
     /// What to do next.
     #[must_use]
     pub fn hint(&self) -> String {

@@ -41,6 +41,22 @@ pub(crate) fn text_behind_the_end(text: &str) -> Option<usize> {
     behind.map(|(number, _)| number)
 }
 
+/// The message whose first end is a boundary instead, if text stands behind it: what its author meant.
+pub(crate) fn with_what_is_behind(text: &str) -> Option<String> {
+    text_behind_the_end(text)?;
+    let (head, _) = split_head(text)?;
+    let open = format!("--{}", boundary(head)?);
+    let close = format!("{open}--");
+    let mut is_first = true;
+    let lines = text.lines().map(
+        |line| match line.trim_end() == close && std::mem::take(&mut is_first) {
+            true => open.as_str(),
+            false => line,
+        },
+    );
+    Some(lines.map(|line| format!("{line}\n")).collect())
+}
+
 /// The lines, from 1, that begin a part as a boundary does and are not the boundary of the message, which is the second
 /// value.
 pub(crate) fn foreign_boundaries(text: &str) -> Vec<(usize, &str)> {
@@ -51,11 +67,13 @@ pub(crate) fn foreign_boundaries(text: &str) -> Vec<(usize, &str)> {
     if text.to_ascii_lowercase().matches("boundary=").count() > 1 {
         return Vec::new();
     }
-    let own = format!("--{boundary}");
+    // The end of the message is told apart.
+    let own = [format!("--{boundary}"), format!("--{boundary}--")];
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let pairs = (1..).zip(lines.windows(2));
-    let begins =
-        pairs.filter(|(_, pair)| pair[0].starts_with("--") && pair[0] != own && is_content_type(pair[1]));
+    let begins = pairs.filter(|(_, pair)| {
+        pair[0].starts_with("--") && own.iter().all(|own| own != pair[0]) && is_content_type(pair[1])
+    });
     begins.map(|(number, _)| (number, boundary)).collect()
 }
 

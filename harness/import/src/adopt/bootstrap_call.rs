@@ -90,6 +90,8 @@ pub(crate) struct BootstrapCall {
     glued: Option<String>,
     /// Arguments of the kubelet that a later flag of the call replaces.
     replaced: Vec<String>,
+    /// A word such as `--max-pods=20` before the name of the cluster: the script takes it for the name.
+    as_name: Option<String>,
 }
 
 /// The calls of a script, in order.
@@ -130,6 +132,9 @@ impl BootstrapCall {
                         .extend(old.filter(|_| is_repeated && word == ARGUMENTS));
                 }
             } else if word.starts_with("--") {
+                if self.cluster.is_none() {
+                    self.as_name.get_or_insert_with(|| word.clone());
+                }
                 self.joined.insert(word.clone());
             } else if !word.starts_with('-') && self.cluster.is_none() {
                 let glued = FLAGS
@@ -171,7 +176,12 @@ impl BootstrapCall {
     pub(crate) fn ignored(&self) -> Vec<String> {
         let unknown = self.flags.iter().filter(|flag| !FLAGS.contains(&flag.as_str()));
         let unknown = unknown.map(|flag| unknown_flag(flag));
-        let joined = self.joined.iter().map(|word| {
+        let as_name = self.as_name.iter().map(|word| self.taken_for_the_name(word));
+        let joined = self
+            .joined
+            .iter()
+            .filter(|word| self.as_name.as_ref() != Some(word));
+        let joined = joined.map(|word| {
             let flag = word.split('=').next().unwrap_or_default();
             match FLAGS.contains(&flag) {
                 true => {
@@ -196,8 +206,24 @@ impl BootstrapCall {
                  quotes, or interrupt the single ones, `'\"{command}\"'`"
             )
         });
-        let all = unknown.chain(joined).chain(repeated).chain(glued);
+        let all = unknown.chain(as_name).chain(joined).chain(repeated).chain(glued);
         all.chain(literal).collect()
+    }
+
+    /// What to do about a word before the name of the cluster. Most often quotes around the arguments of the kubelet are
+    /// missing, so that the flag takes the first of them.
+    fn taken_for_the_name(&self, word: &str) -> String {
+        let flag = word.split('=').next().unwrap_or_default();
+        let advice = match self.values.get(ARGUMENTS).filter(|_| !FLAGS.contains(&flag)) {
+            Some(first) => {
+                format!("quote the arguments of the kubelet as one value, `{ARGUMENTS} '{first} {word}'`")
+            }
+            None if FLAGS.contains(&flag) => format!("write `{flag} VALUE`"),
+            None => format!("arguments of the kubelet belong into `{ARGUMENTS} '{word}'`"),
+        };
+        format!(
+            "bootstrap.sh takes `{word}` for the name of the cluster, because it stands before the name: {advice}"
+        )
     }
 }
 

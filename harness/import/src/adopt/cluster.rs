@@ -10,6 +10,7 @@ use nodejoin_core::plan::{EndpointUrl, Tokens, VolumePlan};
 use nodejoin_core::user_data::{http_proxies, tls_proxies};
 
 use super::access::NodeAccess;
+use super::endpoint::{endpoint, misspelt_domain};
 use super::outpost::outpost;
 use super::region::region;
 use super::stack::stack;
@@ -52,6 +53,7 @@ pub(crate) fn surroundings(
 ) -> Surroundings {
     let traits = &machine.traits;
     let endpoint = endpoint(traits, stated, report);
+    let dns_faults = misspelt_domain(endpoint.as_ref(), report);
     let region = region(traits, stated, endpoint.as_ref(), report);
     let account = account(traits, stated, report);
     let network = ServiceNetwork::of(traits, stated, report);
@@ -102,6 +104,7 @@ pub(crate) fn surroundings(
         ("cluster", Some(cluster)),
         ("aws", stack(machine, report)),
         ("http_proxy", http_proxy(stated, report)),
+        ("dns_faults", dns_faults),
     ];
     let keys = keys
         .into_iter()
@@ -163,16 +166,6 @@ fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>
     }
     line(report, AdoptionKind::Adopted, format!("cluster name {name}"));
     Some(name)
-}
-
-fn endpoint(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<EndpointUrl> {
-    let text = stated.endpoint.as_ref().or(traits.cluster.endpoint.as_ref())?;
-    // A kubeconfig may leave out the scheme.
-    let endpoint = text.parse().or_else(|_| format!("https://{text}").parse()).ok();
-    if endpoint.is_some() {
-        line(report, AdoptionKind::Adopted, format!("endpoint {text}"));
-    }
-    endpoint
 }
 
 fn account(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {

@@ -3,6 +3,7 @@
 use super::kubelet_flags::KubeletFlags;
 use super::lost_variables::LostVariable;
 use super::stated::Stated;
+use crate::mime;
 
 /// Such flags of user data.
 #[derive(Debug, Default)]
@@ -14,8 +15,12 @@ pub(super) struct LostFlags {
 }
 
 impl LostFlags {
-    pub(super) fn of(stated: &Stated, variable: Option<&LostVariable>) -> Self {
+    pub(super) fn of(user_data: &[u8], stated: &Stated, variable: Option<&LostVariable>) -> Self {
         let mut lost = Self::default();
+        if let Some(meant) = mime::with_what_is_behind(&String::from_utf8_lossy(user_data)) {
+            let meant = Stated::of(meant.as_bytes());
+            lost.wanted = meant.flags;
+        }
         // Of several calls, another one may pass them.
         let is_only_call = stated.calls.len() == 1;
         for text in stated.calls.iter().flat_map(|call| call.lost_flags()) {

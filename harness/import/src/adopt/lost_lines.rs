@@ -1,5 +1,7 @@
 //! Lines of user data that have no effect.
 
+use nodejoin_core::user_data::{FaultKind, parse};
+
 use super::stated::Stated;
 use crate::mime;
 
@@ -29,8 +31,31 @@ pub(super) fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
              process id"
         )
     });
-    let notes = behind.into_iter().chain(foreign).chain(late).chain(escaped);
+    let mark = text.starts_with('\u{feff}').then(|| {
+        "the user data begins with a UTF-8 byte order mark (EF BB BF), which editors do not show: cloud-init and nodeadm do not find the \
+         header or the `#!` behind it; save the file without it"
+            .to_owned()
+    });
+    let unusable = unusable_configs(user_data).into_iter();
+    let notes = mark
+        .into_iter()
+        .chain(unusable)
+        .chain(behind)
+        .chain(foreign)
+        .chain(late)
+        .chain(escaped);
     notes.chain(cut_commands(&text, stated)).collect()
+}
+
+/// The cloud-configs that cloud-init cannot use: it ignores one that is no YAML.
+pub(super) fn unusable_configs(user_data: &[u8]) -> Vec<String> {
+    let faults = parse(user_data).faults.into_iter();
+    let unusable = faults.filter(|fault| fault.kind == FaultKind::CloudConfig);
+    let texts = unusable.map(|fault| {
+        let part = fault.part.unwrap_or_else(|| "the user data".to_owned());
+        format!("cloud-init cannot use the cloud-config in {part}: {}", fault.what)
+    });
+    texts.collect()
 }
 
 fn cut_commands(user_data: &str, stated: &Stated) -> Vec<String> {

@@ -29,6 +29,7 @@
 //! | `access` | the role of the instance, and how the cluster lets it in |
 //! | `outpost` | the Outpost of a local cluster |
 //! | `stack` | the CloudFormation stack that user data reads |
+//! | `endpoint` | the endpoint, and whether EKS can have it |
 //! | `cluster` | the cluster and the instance of the scenario |
 //! | `cloud_config_keys` | keys of a cloud-config that have no effect |
 //! | `stand_ins` | names values of the cluster that no file states |
@@ -46,6 +47,7 @@ mod assigned;
 mod bootstrap_call;
 mod cloud_config_keys;
 mod cluster;
+mod endpoint;
 mod error;
 mod expectations;
 mod kubelet_fields;

@@ -147,23 +147,24 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let texts = [read.or(user_data.as_deref()).unwrap_or_default()];
     let texts = texts.into_iter().chain(scripts.iter().map(String::as_bytes));
     report_replaced(texts, &stated, &mut report);
-    let lost_flags = LostFlags::of(&stated, lost_variable.as_ref());
+    let own = machine.user_data.as_deref().unwrap_or_default();
+    let lost_flags = LostFlags::of(own, &stated, lost_variable.as_ref());
     let expect = expectations::expectations(machine, &stated, &lost_flags, is_ipv6, &mut report);
     for path in translated.iter().flat_map(|translated| &translated.not_run) {
         let text = format!("`{path}`, which only Bottlerocket itself runs");
         line(&mut report, AdoptionKind::NotChecked, text);
     }
-    let own = machine.user_data.as_deref().unwrap_or_default();
     for text in cloud_config_keys::without_effect(own, !machine.traits.volumes.is_empty()) {
         line(&mut report, AdoptionKind::NotChecked, text);
     }
     let ignored: BTreeSet<String> = stated.calls.iter().flat_map(BootstrapCall::ignored).collect();
-    let lost = lost_lines::lost_lines(machine.user_data.as_deref().unwrap_or_default(), &stated);
+    let lost = lost_lines::lost_lines(own, &stated);
     let texts = ignored
         .iter()
         .chain(&stated.configs.ignored)
         .chain(&lost)
-        .chain(lost_variable.as_ref().map(|variable| &variable.why));
+        .chain(lost_variable.as_ref().map(|variable| &variable.why))
+        .chain(&machine.problems);
     for text in texts {
         line(&mut report, AdoptionKind::Problem, text);
     }
@@ -230,7 +231,10 @@ fn own_user_data(
             line(report, AdoptionKind::Note, text);
         }
     }
-    if machine.managed.is_none() && !is_bottlerocket(&machine) && is_without_kubelet(&machine) {
+    let own = machine.user_data.as_deref().unwrap_or_default();
+    let is_unusable = !lost_lines::unusable_configs(own).is_empty();
+    let is_joined_elsewhere = machine.managed.is_some() || is_bottlerocket(&machine) || is_unusable;
+    if !is_joined_elsewhere && is_without_kubelet(&machine) {
         let text = "nothing in this user data starts a kubelet: a node with it joins only if the AMI starts one itself";
         line(report, AdoptionKind::Note, text);
     }

@@ -221,11 +221,14 @@ fn user_data(template: &Template<'_>, field: &Tree) -> Result<Vec<u8>, ImportErr
         return Ok(template.text_of(plain)?.into_bytes());
     }
     let value = template.text_of(field)?;
+    let is_plain = ["Fn::Sub", "Fn::Join"]
+        .iter()
+        .any(|function| field.get(function).is_some());
     // A function that returns `Fn::Base64`, such as `Fn::If`, has left plain text.
-    if field.is_map() && crate::text::is_user_data(value.as_bytes()) {
+    if field.is_map() && !is_plain && crate::text::is_user_data(value.as_bytes()) {
         return Ok(value.into_bytes());
     }
-    if value.trim_start().starts_with("#!") {
+    if value.trim_start().starts_with("#!") || is_plain && crate::text::is_user_data(value.as_bytes()) {
         return Err(invalid(
             field,
             "the user data is not base64".to_owned(),

@@ -164,7 +164,8 @@ impl<'a> EksctlGroup<'a> {
         if family == AmiFamily::Al2023
             && command.is_some_and(|command| !crate::text::is_node_config(&command))
         {
-            return Err(self.invalid(
+            return Err(self.invalid_at(
+                "overrideBootstrapCommand",
                 "eksctl reads `overrideBootstrapCommand` of AmazonLinux2023 as a NodeConfig, and this is none".to_owned(),
                 "write a NodeConfig (`apiVersion: node.eks.aws/v1alpha1`); commands belong into `preBootstrapCommands`",
             ));
@@ -173,8 +174,14 @@ impl<'a> EksctlGroup<'a> {
     }
 
     pub(super) fn invalid(&self, problem: String, hint: &str) -> ImportError {
+        self.invalid_at("", problem, hint)
+    }
+
+    /// A mistake in the line of a key.
+    fn invalid_at(&self, key: &str, problem: String, hint: &str) -> ImportError {
+        let place = self.tree.get(key).unwrap_or(self.tree);
         ImportError::Invalid {
-            line: self.tree.line(),
+            line: place.line(),
             column: None,
             problem,
             hint: hint.to_owned(),

@@ -84,6 +84,7 @@ impl KarpenterNode<'_> {
         if let Some(pool) = self.pool {
             traits.tags.insert(pool.label.to_owned(), pool.name.clone());
             machine.notes.extend(notes(pool));
+            machine.problems.extend(pool.lost_kubelet.map(lost_settings));
         }
         traits.ami_family = Some(family);
         traits.instance_type = self.pool.and_then(NodePool::instance_type);
@@ -174,4 +175,16 @@ impl KarpenterNode<'_> {
         }
         taints
     }
+}
+
+/// What becomes of settings of the kubelet in a NodePool of `karpenter.sh/v1`.
+fn lost_settings(kubelet: &Tree) -> String {
+    let line = kubelet
+        .line()
+        .map(|line| format!("line {line}: "))
+        .unwrap_or_default();
+    format!(
+        "{line}a NodePool of karpenter.sh/v1 has no `spec.template.spec.kubelet`: kubectl rejects it, and the API server drops it; \
+         write it as `spec.kubelet` of the EC2NodeClass"
+    )
 }

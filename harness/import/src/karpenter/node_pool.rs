@@ -21,6 +21,8 @@ pub(super) struct NodePool<'a> {
     /// What its nodes are made of.
     template: &'a Tree,
     pub(super) kubelet: Option<&'a Tree>,
+    /// Settings of the kubelet where `karpenter.sh/v1` has none.
+    pub(super) lost_kubelet: Option<&'a Tree>,
 }
 
 impl<'a> NodePool<'a> {
@@ -36,6 +38,10 @@ impl<'a> NodePool<'a> {
         } else {
             spec.at(&["template", "spec"])?
         };
+        let kubelet = template
+            .get("kubelet")
+            .or_else(|| template.get("kubeletConfiguration"));
+        let is_v1 = document.text_at(&["apiVersion"]).as_deref() == Some("karpenter.sh/v1");
         let class = ["nodeClassRef", "providerRef"]
             .iter()
             .find_map(|key| template.text_at(&[key, "name"]));
@@ -49,9 +55,8 @@ impl<'a> NodePool<'a> {
             },
             document,
             template,
-            kubelet: template
-                .get("kubelet")
-                .or_else(|| template.get("kubeletConfiguration")),
+            kubelet: kubelet.filter(|_| !is_v1),
+            lost_kubelet: kubelet.filter(|_| is_v1),
         })
     }
 

@@ -476,3 +476,23 @@ fn what_sub_leaves_to_a_shell_needs_no_value() {
             .contains("${path.config}")
     );
 }
+
+/// EC2 rejects it when the template is deployed.
+#[test]
+fn user_data_without_base64_is_refused() {
+    let template = |user_data: &str| {
+        format!(
+            "Resources:\n  LT:\n    Type: AWS::EC2::LaunchTemplate\n    Properties:\n      LaunchTemplateData:\n        UserData: {user_data}\n"
+        )
+    };
+    for plain in [
+        "!Sub \"#!/bin/bash\\n/etc/eks/bootstrap.sh prod\"",
+        "!Sub \"MIME-Version: 1.0\\nContent-Type: multipart/mixed; boundary=X\\n\"",
+        "!Join [\"\", [\"#!/bin/bash\\n\", \"/etc/eks/bootstrap.sh prod\"]]",
+    ] {
+        let error = refused("t.yaml", &template(plain));
+        assert!(error.contains("the user data is not base64"), "{plain}: {error}");
+    }
+    let encoded = template("!Base64 { \"Fn::Sub\": \"#!/bin/bash\" }");
+    assert_eq!(read(&encoded).machines.len(), 1);
+}

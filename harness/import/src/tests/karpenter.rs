@@ -283,3 +283,23 @@ fn terraform_applies_manifests() {
     assert!(user_data(&machine).contains("bootstrap.sh 'demo'"));
     assert!(refused("s", &state.to_string().replace("AL2", "AL3")).contains("unknown AMI family `AL3`"));
 }
+
+/// They moved to the class.
+#[test]
+fn settings_of_the_kubelet_in_a_pool_of_v1_have_no_effect() {
+    let manifests = |version: &str| {
+        format!(
+            "apiVersion: karpenter.k8s.aws/{version}\nkind: EC2NodeClass\nmetadata: {{ name: main }}\nspec: {{ amiFamily: AL2, amiSelectorTerms: [{{ alias: al2@latest }}] }}\n---\n\
+             apiVersion: karpenter.sh/{version}\nkind: NodePool\nmetadata: {{ name: q }}\nspec: {{ template: {{ spec: {{ nodeClassRef: {{ name: main }}, kubelet: {{ maxPods: 41 }} }} }} }}\n"
+        )
+    };
+    let v1 = machine(&manifests("v1"));
+    assert_ne!(v1.traits.max_pods, Some(41));
+    assert!(
+        v1.problems[0].contains("write it as `spec.kubelet` of the EC2NodeClass"),
+        "{:?}",
+        v1.problems
+    );
+    let before = machine(&manifests("v1beta1"));
+    assert_eq!((before.traits.max_pods, before.problems.len()), (Some(41), 0));
+}

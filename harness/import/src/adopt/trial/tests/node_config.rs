@@ -238,3 +238,40 @@ fn a_proxy_that_expects_tls_is_a_limit() {
     );
     assert!(!text.contains("http_proxy:"), "{text}");
 }
+
+/// DNS does not know the domain, which a run would serve.
+#[test]
+fn an_endpoint_of_eks_in_another_domain_is_not_found() {
+    let config = |domain: &str| {
+        format!(
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    apiServerEndpoint: https://0A.gr7.eu-west-1.eks.{domain}\n"
+        )
+    };
+    assert_has(
+        &shown(&machine(&config("amazonaw.com"))),
+        &[
+            "note: the endpoint 0A.gr7.eu-west-1.eks.amazonaw.com is in the domain `amazonaw.com`, and those of EKS in eu-west-1 are in `amazonaws.com`",
+            "\ndns_faults:\n  - { name: \"0a.gr7.eu-west-1.eks.amazonaw.com\", effect: nxdomain, may_fire: true }\n",
+        ],
+    );
+    assert!(!shown(&machine(&config("amazonaws.com"))).contains("dns_faults"));
+}
+
+#[test]
+fn what_a_part_behind_the_end_states_is_expected_and_missing() {
+    let part = "Content-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n";
+    let text = format!(
+        "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\n{part}  cluster: {{ name: demo }}\n\n--B--\n\
+         {part}  kubelet: {{ config: {{ maxPods: 50 }}, flags: [\"--node-labels=team=data\"] }}\n\n--B--\n"
+    );
+    let shown = shown(&machine(&text));
+    assert_has(
+        &shown,
+        &[
+            "expected: label team=data: has no effect where it stands",
+            "expected: capacity for 50 pods: has no effect where it stands",
+            "note: line 13 and what follows it are behind the end of the MIME message",
+        ],
+    );
+    assert!(!shown.contains("begins a part"), "{shown}");
+}

@@ -235,3 +235,44 @@ fn a_region_that_the_user_sets_is_that_of_the_run() {
     let found = trial.report.iter().find(is_region).map(|line| line.kind);
     assert_eq!(found, Some(AdoptionKind::Adopted), "{:#?}", trial.report);
 }
+
+#[test]
+fn a_mark_that_editors_do_not_show_is_named() {
+    let marked = shown(&machine("\u{feff}#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"));
+    assert_has(
+        &marked,
+        &["note: the user data begins with a UTF-8 byte order mark"],
+    );
+}
+
+#[test]
+fn a_cloud_config_that_is_no_yaml_is_named_with_its_line() {
+    let text = "#cloud-config\nwrite_files:\n- path: /etc/a.conf\n  content: a\n - path: /etc/b.conf\nruncmd:\n  - /etc/eks/bootstrap.sh demo\n";
+    let shown = shown(&machine(text));
+    assert_has(&shown, &["note: cloud-init cannot use the cloud-config in "]);
+    assert!(!shown.contains("nothing in this user data starts"), "{shown}");
+}
+
+/// The script takes the first word that is none of its flags.
+#[test]
+fn a_flag_that_becomes_the_name_of_the_cluster_is_named() {
+    let call = |arguments: &str| {
+        shown(&machine(&format!(
+            "#!/bin/bash\n/etc/eks/bootstrap.sh {arguments}\n"
+        )))
+    };
+    assert_has(
+        &call("--kubelet-extra-args --node-labels=team=web --max-pods=20 prod"),
+        &[
+            "note: bootstrap.sh takes `--max-pods=20` for the name of the cluster, because it stands before the name: quote the \
+           arguments of the kubelet as one value, `--kubelet-extra-args '--node-labels=team=web --max-pods=20'`\n",
+        ],
+    );
+    assert_has(
+        &call("--dns-cluster-ip=10.100.0.10 prod"),
+        &[
+            "`--dns-cluster-ip=10.100.0.10` for the name of the cluster, because it stands before the name: write `--dns-cluster-ip VALUE`\n",
+        ],
+    );
+    assert!(!call("prod --max-pods=20").contains("for the name of the cluster"));
+}
