@@ -44,7 +44,7 @@ impl ExitCode {
                 "A scenario passed, and every other one passed or was skipped with a reason. Also a shard (`--shard`) in which nothing ran: other shards have scenarios."
             }
             Self::Failed => {
-                "A scenario failed. The node is the cause, and another run gives the same result; with the diagnosis `harness-limit`, nodejoin lacks something. `diff` ends with it for differences, `explore` for findings, `mutate` for changes that no scenario notices."
+                "A scenario failed. The node is the cause, and another run gives the same result; with the diagnosis `harness-limit`, nodejoin lacks something. `diff` ends with it for differences, `explore` for findings, `mutate` for changes that no scenario notices, `try` also if a mistake in the file keeps one of its machines from a trial."
             }
             Self::Usage => "The command line or a scenario file is invalid. Nothing was started.",
             Self::Host => "This host cannot run the harness. `nodejoin doctor` reports what is missing.",

@@ -140,7 +140,12 @@ fn resolve(
         let key = format!("files[{index}]");
         if entry.keep && !entry.optional {
             let hint = "add `optional: true`, or remove `keep`";
-            problems.add(&format!("{key}.keep"), "`keep` requires `optional: true`", "", hint);
+            problems.add(
+                &format!("{key}.keep"),
+                "`keep` requires `optional: true`",
+                "",
+                hint,
+            );
         }
         if entry.optional && is_missing(&root.join(&entry.from), files) {
             missing.push(entry);

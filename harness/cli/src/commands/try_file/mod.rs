@@ -71,8 +71,12 @@ pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode 
         traces: TraceLog::default(),
     };
     let code = run_plans(&request, &plans).await;
-    if code == ExitCode::Failed {
+    if matches!(code, ExitCode::Failed | ExitCode::Passed) {
         print::mistakes(&tried, args.options.format);
     }
-    code
+    // A pass of the others says nothing about them.
+    match code {
+        ExitCode::Passed if tried.not_tried.iter().any(|one| one.is_mistake) => ExitCode::Failed,
+        code => code,
+    }
 }

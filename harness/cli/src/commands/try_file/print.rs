@@ -5,7 +5,7 @@ use std::path::Path;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_import::{AdoptionKind, Trial};
 
-use super::read::{Tried, TryError};
+use super::read::{NotTried, Tried, TryError};
 use crate::process;
 use crate::run_args::Format;
 
@@ -30,7 +30,7 @@ fn text(tried: &Tried) -> String {
     for note in &tried.notes {
         text.push_str(&row("note", note));
     }
-    for (name, reason) in &tried.not_tried {
+    for NotTried { name, reason, .. } in &tried.not_tried {
         text.push_str(&row("not tried", &format!("{name}: {reason}")));
     }
     for trial in &tried.trials {
@@ -47,9 +47,9 @@ fn machine(trial: &Trial) -> String {
     text
 }
 
-/// Prints the mistakes that the file of a failed run has, below the verdicts: one of them can be the cause.
+/// Prints the mistakes of the file below the verdicts: of a failed run, one of them can be the cause.
 pub(crate) fn mistakes(tried: &Tried, format: Option<Format>) {
-    let text = text_of_mistakes(&tried.trials);
+    let text = text_of_mistakes(&tried.trials, &tried.not_tried);
     if text.is_empty() {
         return;
     }
@@ -59,15 +59,22 @@ pub(crate) fn mistakes(tried: &Tried, format: Option<Format>) {
     }
 }
 
-fn text_of_mistakes(trials: &[Trial]) -> String {
+fn text_of_mistakes(trials: &[Trial], not_tried: &[NotTried]) -> String {
     let mut text = String::new();
+    for NotTried { name, reason, .. } in not_tried.iter().filter(|one| one.is_mistake) {
+        if text.is_empty() {
+            text.push_str("machines that were not tried because of a mistake in the file:\n");
+        }
+        text.push_str(&row(name, reason));
+    }
+    let mut is_first = true;
     for trial in trials {
         let found = trial
             .report
             .iter()
             .filter(|line| line.kind == AdoptionKind::Problem);
         for line in found {
-            if text.is_empty() {
+            if std::mem::take(&mut is_first) {
                 text.push_str("mistakes that the file showed before the boot:\n");
             }
             text.push_str(&row(&trial.machine, &line.text));
@@ -112,14 +119,26 @@ mod tests {
             adopt(&machine, &BTreeMap::new()).unwrap()
         };
         let right = trial("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n");
-        assert_eq!(text_of_mistakes(std::slice::from_ref(&right)), "");
+        assert_eq!(text_of_mistakes(std::slice::from_ref(&right), &[]), "");
         let wrong = trial("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kublet-extra-args --v=2\n");
-        let text = text_of_mistakes(&[right, wrong]);
+        let text = text_of_mistakes(&[right, wrong], &[]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
         assert!(
             lines[1].contains("web") && lines[1].contains("`--kubelet-extra-args`"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_machine_that_a_mistake_keeps_from_its_trial_is_repeated() {
+        let one = |name: &str, is_mistake| NotTried {
+            name: name.to_owned(),
+            reason: "line 8: eksctl refuses it".to_owned(),
+            is_mistake,
+        };
+        let text = text_of_mistakes(&[], &[one("workers", true), one("windows", false)]);
+        assert!(text.contains("workers") && !text.contains("windows"), "{text}");
+        assert!(text.starts_with("machines that were not tried"), "{text}");
     }
 }

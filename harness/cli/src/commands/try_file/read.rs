@@ -24,7 +24,7 @@ pub(crate) struct Tried {
     /// Keys of the command line for all scenarios.
     pub(crate) added: AddedKeys,
     /// Machines of the file that cannot be tried, with the reason.
-    pub(crate) not_tried: Vec<(String, String)>,
+    pub(crate) not_tried: Vec<NotTried>,
     /// The folder of the file, and its name if its bytes are the user data of its only machine.
     pub(crate) folder: PathBuf,
     pub(crate) unchanged: Option<String>,
@@ -68,7 +68,11 @@ pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
         match adopt(&machine, &set) {
             Ok(trial) => trials.push(unique(trial, &trials)),
             Err(error @ AdoptError::UnsupportedSystem { .. }) => {
-                not_tried.push((machine.name.clone(), format!("{error}: {}", error.hint())));
+                not_tried.push(NotTried {
+                    name: machine.name.clone(),
+                    reason: format!("{error}: {}", error.hint()),
+                    is_mistake: false,
+                });
             }
             Err(error) => return Err(TryError::new(format!("{name}: {error}"), error.hint())),
         }
@@ -153,8 +157,17 @@ pub(crate) fn refusal(name: &str, error: &ImportError) -> TryError {
     TryError::new(message, error.hint())
 }
 
+/// A machine that is not tried.
+#[derive(Debug)]
+pub(crate) struct NotTried {
+    pub(crate) name: String,
+    pub(crate) reason: String,
+    /// Whether the file is to be corrected.
+    pub(crate) is_mistake: bool,
+}
+
 /// Machines and the reasons why others are not tried.
-type Selected<'a> = (Vec<&'a Machine>, Vec<(String, String)>);
+type Selected<'a> = (Vec<&'a Machine>, Vec<NotTried>);
 
 /// The machines that the command line selects. A whole name takes precedence over a part of other names.
 fn selected<'a>(imported: &'a Imported, select: &[String]) -> Result<Selected<'a>, TryError> {
@@ -180,12 +193,11 @@ fn selected<'a>(imported: &'a Imported, select: &[String]) -> Result<Selected<'a
         .filter(|machine| is_selected(&machine.name))
         .collect();
     let unread = imported.unread.iter().filter(|unread| is_selected(&unread.name));
-    let unread: Vec<(String, String)> = unread
-        .map(|unread| {
-            (
-                unread.name.clone(),
-                format!("{}: {}", unread.error, unread.error.hint()),
-            )
+    let unread: Vec<NotTried> = unread
+        .map(|unread| NotTried {
+            name: unread.name.clone(),
+            reason: format!("{}: {}", unread.error, unread.error.hint()),
+            is_mistake: unread.error.is_mistake(),
         })
         .collect();
     if machines.is_empty() && unread.is_empty() {
@@ -198,8 +210,8 @@ fn selected<'a>(imported: &'a Imported, select: &[String]) -> Result<Selected<'a
     Ok((machines, unread))
 }
 
-fn nothing(name: &str, not_tried: &[(String, String)]) -> TryError {
-    let reasons: Vec<&str> = not_tried.iter().map(|(_, reason)| reason.as_str()).collect();
+fn nothing(name: &str, not_tried: &[NotTried]) -> TryError {
+    let reasons: Vec<&str> = not_tried.iter().map(|one| one.reason.as_str()).collect();
     TryError::new(
         format!("{name}: no machine can be tried: {}", reasons.join("; ")),
         "correct what the message names, or give a file with the user data of a Linux node",
