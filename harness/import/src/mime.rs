@@ -67,7 +67,7 @@ pub(crate) fn foreign_boundaries(text: &str) -> Vec<(usize, &str)> {
     if text.to_ascii_lowercase().matches("boundary=").count() > 1 {
         return Vec::new();
     }
-    // The end of the message is told apart.
+    // `text_behind_the_end` finds what follows the end of the message.
     let own = [format!("--{boundary}"), format!("--{boundary}--")];
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let pairs = (1..).zip(lines.windows(2));

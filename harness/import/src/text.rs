@@ -206,7 +206,7 @@ pub(crate) fn settings(text: &str) -> Result<toml::Table, ImportError> {
     Ok(table)
 }
 
-/// Whether settings of Bottlerocket are no TOML before the names in `${...}` have values.
+/// Whether settings of Bottlerocket become TOML only when the names in `${...}` have values.
 pub(crate) fn is_open_settings(text: &str) -> bool {
     format(text) == Some(FileFormat::BottlerocketSettings) && text.contains("${") && settings(text).is_err()
 }

@@ -7,7 +7,7 @@ use nodejoin_core::plan::Plan;
 use super::findings::{Explored, WorldEnd, WorldMachine};
 
 /// A world that has not started.
-pub(super) struct Waiting {
+pub(super) struct QueuedWorld {
     /// Its place in the report.
     pub(super) index: usize,
     /// Indexes of its changes.
@@ -18,8 +18,8 @@ pub(super) struct Waiting {
 pub(super) struct Queue<'a> {
     /// What the worlds are compared with.
     base: &'a WorldMachine,
-    alone: VecDeque<Waiting>,
-    combined: Vec<Waiting>,
+    alone: VecDeque<QueuedWorld>,
+    combined: Vec<QueuedWorld>,
     /// Changes that alone leave another machine, or run further commands.
     effective: BTreeSet<usize>,
     ended: BTreeMap<usize, Explored>,
@@ -30,7 +30,7 @@ impl<'a> Queue<'a> {
         let worlds = worlds
             .into_iter()
             .enumerate()
-            .map(|(index, (changes, plan))| Waiting { index, changes, plan });
+            .map(|(index, (changes, plan))| QueuedWorld { index, changes, plan });
         let (alone, combined): (Vec<_>, Vec<_>) = worlds.partition(|world| world.changes.len() < 2);
         Self {
             base,
@@ -42,11 +42,11 @@ impl<'a> Queue<'a> {
     }
 
     /// The next world: a change alone, then the combination with most changes that alone have an effect.
-    pub(super) fn next(&mut self) -> Option<Waiting> {
+    pub(super) fn next(&mut self) -> Option<QueuedWorld> {
         if let Some(world) = self.alone.pop_front() {
             return Some(world);
         }
-        let effects = |world: &Waiting| {
+        let effects = |world: &QueuedWorld| {
             let effective = world
                 .changes
                 .iter()
@@ -58,8 +58,8 @@ impl<'a> Queue<'a> {
         Some(self.combined.remove(index))
     }
 
-    pub(super) fn end(&mut self, world: Waiting, end: WorldEnd) {
-        let Waiting { index, changes, plan } = world;
+    pub(super) fn end(&mut self, world: QueuedWorld, end: WorldEnd) {
+        let QueuedWorld { index, changes, plan } = world;
         if let (WorldEnd::Machine(machine), [change]) = (&end, &changes[..])
             && (machine.alone != self.base.alone || !machine.commands.is_subset(&self.base.commands))
         {
@@ -99,7 +99,7 @@ mod tests {
         WorldEnd::of(probed, &plan("name: x\n"))
     }
 
-    fn changes_of(world: Option<&Waiting>) -> Vec<usize> {
+    fn changes_of(world: Option<&QueuedWorld>) -> Vec<usize> {
         world.map(|world| world.changes.clone()).unwrap_or_default()
     }
 
@@ -111,7 +111,7 @@ mod tests {
         let rows = [vec![0], vec![1], vec![2], vec![0, 1], vec![0, 2], vec![1, 2]];
         let worlds = rows.map(|row| -> (Vec<usize>, Plan) { (row, plan("name: x\n")) });
         let mut queue = Queue::new(&base, worlds);
-        let alone: Vec<Waiting> = (0..3).filter_map(|_| queue.next()).collect();
+        let alone: Vec<QueuedWorld> = (0..3).filter_map(|_| queue.next()).collect();
         for world in alone {
             let arguments = if world.changes == [1] { "--v=2" } else { "--v=3" };
             queue.end(world, machine(arguments));

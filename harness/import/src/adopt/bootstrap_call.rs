@@ -210,8 +210,8 @@ impl BootstrapCall {
         all.chain(literal).collect()
     }
 
-    /// What to do about a word before the name of the cluster. Most often quotes around the arguments of the kubelet are
-    /// missing, so that the flag takes the first of them.
+    /// What to do about a word before the name of the cluster. Most often the arguments of the kubelet lack quotes, so
+    /// that the flag takes the first of them.
     fn taken_for_the_name(&self, word: &str) -> String {
         let flag = word.split('=').next().unwrap_or_default();
         let advice = match self.values.get(ARGUMENTS).filter(|_| !FLAGS.contains(&flag)) {

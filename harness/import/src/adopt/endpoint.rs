@@ -23,8 +23,8 @@ pub(super) fn endpoint(
     endpoint
 }
 
-/// A fault of the resolver for an endpoint that is named as those of EKS in another domain: a run serves every name, and
-/// DNS does not have this one.
+/// A fault of the resolver for an endpoint that has the name of one of EKS in another domain: a run serves every name,
+/// and DNS lacks this one.
 pub(super) fn misspelt_domain(
     endpoint: Option<&EndpointUrl>,
     report: &mut Vec<AdoptionLine>,

@@ -47,7 +47,7 @@ pub(super) fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
     notes.chain(cut_commands(&text, stated)).collect()
 }
 
-/// The cloud-configs that cloud-init cannot use: it ignores one that is no YAML.
+/// The cloud-configs that cloud-init cannot use: it ignores one with invalid YAML.
 pub(super) fn unusable_configs(user_data: &[u8]) -> Vec<String> {
     let faults = parse(user_data).faults.into_iter();
     let unusable = faults.filter(|fault| fault.kind == FaultKind::CloudConfig);

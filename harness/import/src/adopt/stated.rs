@@ -210,21 +210,19 @@ impl Stated {
         if !self.flags.unclear.is_empty() {
             return;
         }
-        let flags = &self.flags;
-        let is_read = [
-            !flags.labels.is_empty(),
-            !flags.taints.is_empty(),
-            flags.max_pods.is_some(),
-        ];
         let is_code = |line: &&str| !line.trim_start().starts_with('#');
-        let values = kubelet_flags::READ
-            .iter()
-            .zip(is_read)
-            .filter_map(|(flag, is_read)| {
-                let mut lines = self.text.lines().filter(is_code).filter(|_| !is_read);
-                let value = lines.find_map(|line| literal_of(line, flag))?;
-                Some(format!("{flag}={value}"))
-            });
+        let is_unread = |flag: &String| {
+            let mut flags = KubeletFlags::default();
+            flags.add(flag);
+            flags.remove(&self.flags);
+            let is_empty = flags.labels.is_empty() && flags.taints.is_empty() && flags.unclear.is_empty();
+            !is_empty || flags.max_pods.is_some()
+        };
+        let values = kubelet_flags::READ.iter().filter_map(|flag| {
+            let lines = self.text.lines().filter(is_code);
+            let mut values = lines.filter_map(|line| Some(format!("{flag}={}", literal_of(line, flag)?)));
+            values.find(is_unread)
+        });
         let found: Vec<String> = values.collect();
         self.flags_elsewhere = found;
     }
@@ -360,6 +358,16 @@ mod tests {
         ] {
             assert_eq!(unclear(line), Vec::<String>::new(), "{line}");
         }
+    }
+
+    /// The call of EKS behind the user's own part has values of its own.
+    #[test]
+    fn flags_in_a_file_are_told_from_those_of_the_call() {
+        let stated = Stated::of(
+            b"#!/bin/bash\ncat <<XX >/etc/profile.d/bootstrap.sh\nexport KUBELET_EXTRA_ARGS=\"--max-pods=110 --node-labels=a=b\"\nXX\n\
+              /etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=a=b,c=d --max-pods=29'\n",
+        );
+        assert_eq!(stated.flags_elsewhere, ["--max-pods=110"]);
     }
 
     #[test]

@@ -249,7 +249,7 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .user_data("#!/bin/bash\ntrue\n"),
         Case::new(
-            "cloud-config that is no YAML",
+            "cloud-config with invalid YAML",
             after_boot([done("DataSourceEc2")]),
         )
         .user_data("#cloud-config\nwrite_files:\n- path: /a\n - path: /b\nruncmd: [/etc/eks/bootstrap.sh demo]\n"),
