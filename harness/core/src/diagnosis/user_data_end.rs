@@ -105,13 +105,17 @@ pub(super) fn is_not_done(facts: &Facts<'_>) -> Option<Finding> {
         .unwrap_or_default();
     let because =
         format!("the user data was still running at the timeout{processes}; its last activity: {doing}");
-    let waiting = facts.user_data_text().and_then(|text| wait_for_kubelet(&text));
-    let remedy = match waiting {
-        Some(line) => format!(
+    let text = facts.user_data_text().unwrap_or_default();
+    let remedy = match (wait_for_kubelet(&text), closed_firewall(&text)) {
+        (_, Some(line)) => format!(
+            "line {line} of the user data drops the answers to the node's own requests: before it, run `iptables -A INPUT -m conntrack \
+             --ctstate RELATED,ESTABLISHED -j ACCEPT`"
+        ),
+        (Some(line), None) => format!(
             "line {line} of the user data waits for the kubelet, which AL2023 starts after all user data has ended: move what follows it \
              into a unit with `After=kubelet.service`, or let it run in the background"
         ),
-        None => "find out in the evidence folder (journal, AWS calls) what the script waits for; if it only needs more time, \
+        (None, None) => "find out in the evidence folder (journal, AWS calls) what the script waits for; if it only needs more time, \
                  increase `limits.join_seconds`"
             .to_owned(),
     };
@@ -143,6 +147,22 @@ fn wait_for_kubelet(user_data: &str) -> Option<usize> {
     found.map(|(number, _)| number)
 }
 
+/// The line of user data from which on no answer reaches the node: a policy without a rule for connections that exist.
+fn closed_firewall(user_data: &str) -> Option<usize> {
+    let closes = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let policies = words
+            .windows(3)
+            .any(|words| matches!(words, ["-P" | "--policy", "INPUT", "DROP"]));
+        policies && words[0].ends_with("iptables")
+    };
+    if user_data.contains("ESTABLISHED") {
+        return None;
+    }
+    let mut lines = (1..).zip(user_data.lines());
+    lines.find(|(_, line)| closes(line)).map(|(number, _)| number)
+}
+
 /// The last line of output or the last AWS call of the user data, the later of the two.
 fn last_activity(facts: &Facts<'_>) -> Option<(Millis, Evidence, &'static str)> {
     let printed = facts
@@ -162,6 +182,20 @@ fn last_activity(facts: &Facts<'_>) -> Option<(Millis, Evidence, &'static str)> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_policy_that_drops_answers_is_found() {
+        let policy = "#!/bin/bash\niptables -P INPUT DROP\n";
+        assert_eq!(closed_firewall(policy), Some(2));
+        let established = "iptables -A INPUT -m state --state ESTABLISHED -j ACCEPT\n";
+        for text in [
+            format!("{policy}{established}"),
+            "iptables -P FORWARD DROP\n".to_owned(),
+            "# -P INPUT DROP\n".to_owned(),
+        ] {
+            assert_eq!(closed_firewall(&text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_wait_for_the_kubelet_is_found_where_it_never_ends() {
