@@ -53,14 +53,6 @@ impl PlanRunner {
         }
     }
 
-    /// As [`Runner::announce`]. In a keeper, no node boots ahead.
-    pub async fn announce(&self, plans: &[Plan], jobs: usize) {
-        match self {
-            Self::Own(runner) => runner.announce(plans, jobs).await,
-            Self::Keeper { .. } => {}
-        }
-    }
-
     /// The folder for the evidence of a plan that does not pass.
     #[must_use]
     pub fn evidence_folder(&self, plan: &Plan) -> PathBuf {

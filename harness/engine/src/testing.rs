@@ -3,13 +3,15 @@
 use std::time::{Duration, SystemTime};
 
 use futures::Stream;
+use nodejoin_core::compare::{MachineRequests, MachineState};
 use nodejoin_core::input::files::Disk;
-use nodejoin_core::observation::{JournalLine, ObservedEvent};
+use nodejoin_core::observation::{JournalLine, ObservedEvent, ScriptTrace};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::scenario;
 use tokio::time::Instant;
 
 use crate::observer::Incoming;
+use crate::probe::Probed;
 
 /// The start of every node in these tests.
 pub(crate) const EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
@@ -76,4 +78,19 @@ pub(crate) fn after(pause: Duration, event: Incoming) -> impl Stream<Item = Inco
         event
     });
     Box::pin(event.chain(futures::stream::pending()))
+}
+
+/// A machine whose kubelet was started with these arguments.
+pub(crate) fn probed(arguments: &str) -> Probed {
+    let parts = [("kubelet arguments".to_owned(), arguments.to_owned())];
+    Probed {
+        state: MachineState::of_machine(parts.into()),
+        requests: MachineRequests::default(),
+        diagnosis: None,
+        again: None,
+        trace: ScriptTrace::default(),
+        steps: 0,
+        checks: Vec::new(),
+        kubelet: "v1.20.2".to_owned(),
+    }
 }

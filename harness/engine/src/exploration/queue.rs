@@ -76,27 +76,13 @@ impl<'a> Queue<'a> {
 
 #[cfg(test)]
 mod tests {
-    use nodejoin_core::compare::MachineState;
-    use nodejoin_core::observation::ScriptTrace;
     use nodejoin_core::plan::Plan;
 
     use super::*;
-    use crate::probe::Probed;
-    use crate::testing::plan;
+    use crate::testing::{plan, probed};
 
     fn machine(kubelet: &str) -> WorldEnd {
-        let parts = [("kubelet arguments".to_owned(), kubelet.to_owned())];
-        let probed = Probed {
-            state: MachineState::of_machine(parts.into()),
-            requests: Default::default(),
-            diagnosis: None,
-            again: None,
-            trace: ScriptTrace::default(),
-            steps: 0,
-            checks: Vec::new(),
-            kubelet: "v1.20.2".to_owned(),
-        };
-        WorldEnd::of(probed, &plan("name: x\n"))
+        WorldEnd::of(probed(kubelet), &plan("name: x\n"))
     }
 
     fn changes_of(world: Option<&QueuedWorld>) -> Vec<usize> {

@@ -75,8 +75,6 @@ pub(super) fn without_kubelet(plan: &Plan, probed: &Probed) -> Option<MutantRun>
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use nodejoin_core::compare::MachineRequests;
     use nodejoin_core::diagnosis::Diagnosis;
     use nodejoin_core::observation::ScriptTrace;
@@ -157,19 +155,7 @@ mod tests {
         );
         assert_eq!(result(described, failed), None);
         assert_eq!(result(fails, failed), None);
-        let with_kubelet = Probed {
-            state: MachineState::of_machine(BTreeMap::from([(
-                "kubelet arguments".to_owned(),
-                "--x\n".to_owned(),
-            )])),
-            requests: MachineRequests::default(),
-            diagnosis: None,
-            again: None,
-            trace: ScriptTrace::default(),
-            steps: 0,
-            checks: Vec::new(),
-            kubelet: "v1.20.2".to_owned(),
-        };
+        let with_kubelet = crate::testing::probed("--x\n");
         assert!(without_kubelet(&plan(joins), &with_kubelet).is_none());
     }
 }
