@@ -186,7 +186,7 @@ pub(super) fn missing_unit(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// The unit that `systemctl` did not find.
-fn unit_not_found(message: &str) -> Option<&str> {
+pub(super) fn unit_not_found(message: &str) -> Option<&str> {
     // nodeadm logs the error as JSON.
     let message = message.trim().trim_end_matches(['"', '}']);
     let start = message

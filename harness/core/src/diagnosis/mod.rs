@@ -36,7 +36,7 @@
 //! evaluates.
 //! `missing_disk.rs` finds disks that the instance does not have; `unusable_script.rs` scripts that cannot start.
 //! `script_location.rs` finds the line of the script that a cause blames; `script_output.rs` the lines that it printed;
-//! `unit_lines.rs` the lines of units that systemd ignored.
+//! `script_remedy.rs` what to do about its last words; `unit_lines.rs` the lines of units that systemd ignored.
 
 mod access;
 mod ami_family;
@@ -72,6 +72,7 @@ mod sandbox_image;
 mod script;
 mod script_location;
 mod script_output;
+mod script_remedy;
 mod stored_values;
 #[cfg(test)]
 mod tests;
@@ -90,8 +91,9 @@ use crate::vocabulary::phase::Phase;
 pub(crate) use instance::requests_without_token;
 pub(crate) use outside::how_to_answer;
 pub(crate) use power::reboot_times;
-pub(crate) use script::{how_to_serve_object, unknown_package};
+pub(crate) use script::how_to_serve_object;
 pub(crate) use script_output::last_words_of;
+pub(crate) use script_remedy::unknown_package;
 pub(crate) use stored_values::{how_to_store_object, how_to_store_value};
 pub(crate) use types::Finding;
 pub use types::{Diagnosis, ScriptLocation};

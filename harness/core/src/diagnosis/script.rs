@@ -1,11 +1,11 @@
 //! While the script runs: its AWS calls and its exit.
 
 use super::facts::{Evidence, Facts, between};
-use super::limits::{is_removed, missing_command, missing_path};
 use super::missing_disk;
 use super::script_output::{
     LastOutput, is_by_script, is_complaint, is_failure, last_output, line_of_failed_job, shortened,
 };
+use super::script_remedy::{certain_remedy, missing_name};
 use super::stored_values;
 use super::types::Finding;
 use super::unusable_script::unusable_script;
@@ -264,8 +264,8 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
     let remedy = format!("in the node, run {line} by hand (`{hold}`, then `nodejoin shell`)");
     let missing = words
         .as_ref()
-        .and_then(|words| missing_on_ami(facts, words.line.message.trim()))
-        .or_else(|| missing_on_ami(facts, hidden?));
+        .and_then(|words| missing_name(facts, words.line.message.trim()))
+        .or_else(|| missing_name(facts, hidden?));
     let remedy = missing.map_or(remedy.clone(), |missing| format!("{missing}; else {remedy}"));
     let missing = stored_values::missing(facts, evidence.at);
     let remedy = missing.map_or(remedy, |missing| missing.remedy(facts.plan));
@@ -273,10 +273,10 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
         .as_ref()
         .and_then(|words| missing_disk::remedy(facts, &words.line.message));
     let remedy = disk.unwrap_or(remedy);
-    let authority = words
+    let certain = words
         .as_ref()
-        .and_then(|words| cut_authority(facts, &words.line.message));
-    let remedy = authority.unwrap_or(remedy);
+        .and_then(|words| certain_remedy(facts, words.line.message.trim()));
+    let remedy = certain.unwrap_or(remedy);
     let remedy = unusable.map_or(remedy, |script| script.remedy);
     let unit = words.as_ref().and_then(|words| line_of_failed_job(facts, words));
     let (because, remedy) = match unit {
@@ -309,91 +309,6 @@ fn hidden_command<'a>(facts: &Facts<'a>, last: &LastOutput<'_>) -> Option<&'a st
     messages
         .filter(|message| message.ends_with(": command not found"))
         .last()
-}
-
-/// What to do if the AMI has a file or a command that the node image lacks.
-fn missing_on_ami(facts: &Facts<'_>, message: &str) -> Option<String> {
-    if let Some(package) = unknown_package(message) {
-        return Some(format!(
-            "correct the name `{package}`: a line before it in the output says which package it resembles, or whose name it is. If \
-             your AMI can install it, this is a limit of nodejoin (`harness-limit`) and no error of the script: lay a `yum` and a \
-             `dnf` of your own over the node with an overlay (`--overlay MANIFEST`)"
-        ));
-    }
-    let what = missing_path(message).or_else(|| missing_command(message))?;
-    let text = facts.user_data_text().unwrap_or_default();
-    if let Some(remedy) = cut_command(&text, what) {
-        return Some(remedy);
-    }
-    if what.starts_with("--") {
-        let end = format!(
-            "if `{what}` is the end of a MIME message, write it alone on its line: what follows it there makes it a line \
-             of the script"
-        );
-        return Some(end);
-    }
-    if is_removed(&text, what) {
-        return None;
-    }
-    Some(format!(
-        "if your AMI has `{what}`, this is a limit of nodejoin (`harness-limit`) and no error of the script: add it, or a stub, to \
-         the node with an overlay (`--overlay MANIFEST`)"
-    ))
-}
-
-/// What to do if `base64` cannot decode the CA that the user data passes to the script.
-fn cut_authority(facts: &Facts<'_>, message: &str) -> Option<String> {
-    const PASSED: [&str; 2] = ["--b64-cluster-ca", "B64_CLUSTER_CA"];
-    let text = facts.user_data_text()?;
-    let passed = PASSED.iter().find(|passed| text.contains(**passed))?;
-    message.contains("base64: invalid input").then(|| {
-        format!(
-            "pass the whole CA of the cluster in `{passed}`: the base64 in the user data is cut or has other characters; \
-             `aws eks describe-cluster --query cluster.certificateAuthority.data` prints it"
-        )
-    })
-}
-
-/// What to do if a flag begins a line because the line before lacks its backslash.
-fn cut_command(text: &str, flag: &str) -> Option<String> {
-    let name = flag.strip_prefix("--")?;
-    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let is_flag = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_name);
-    let is_boundary = || {
-        let mut values = text.split("boundary=").skip(1);
-        values.any(|value| {
-            value
-                .trim_start_matches('"')
-                .starts_with(name.trim_end_matches('-'))
-        })
-    };
-    if !is_flag || is_boundary() {
-        return None;
-    }
-    let mut lines = text.lines().zip(text.lines().skip(1));
-    let (before, _) = lines.find(|(_, line)| {
-        let rest = line.trim_start().strip_prefix(flag);
-        rest.is_some_and(|rest| !rest.starts_with(is_name))
-    })?;
-    let shown = before.trim();
-    if let Some(command) = shown.strip_suffix('\\') {
-        return Some(format!(
-            "remove the blanks behind the backslash that follows `{}`",
-            command.trim()
-        ));
-    }
-    (!shown.is_empty()).then(|| {
-        format!(
-            "end the line before it, `{shown}`, with a backslash: `{flag}` is an argument of that command"
-        )
-    })
-}
-
-/// The package that a package tool does not find.
-pub(crate) fn unknown_package(message: &str) -> Option<&str> {
-    let of_yum = message.strip_prefix("No package ");
-    let of_yum = of_yum.and_then(|rest| rest.strip_suffix(" available."));
-    of_yum.or_else(|| message.strip_prefix("No match for argument: "))
 }
 
 /// The requests that failed before the end of the script, grouped by operation and status.
@@ -444,16 +359,4 @@ fn called(call: &AwsCall) -> String {
     let name = name.filter(|_| stored.iter().any(|service| call.service == *service));
     let name = name.map(|name| format!(" {name}")).unwrap_or_default();
     format!("{} {}{name}", call.service.word(), call.operation)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::unknown_package;
-
-    #[test]
-    fn a_package_that_a_tool_does_not_find_is_known_by_its_message() {
-        assert_eq!(unknown_package("No package fuse available."), Some("fuse"));
-        assert_eq!(unknown_package("No match for argument: fuse"), Some("fuse"));
-        assert_eq!(unknown_package("No package manager"), None);
-    }
 }
