@@ -71,6 +71,8 @@ pub enum AdoptionKind {
     Replaced,
     /// A choice that the file does not make, with its reason.
     Chosen,
+    /// A choice of another Kubernetes version than the one that the file states.
+    OtherVersion,
     /// What the node must have.
     Expected,
     /// What the node may have, and the verdict does not check.
@@ -85,7 +87,7 @@ impl fmt::Display for AdoptionKind {
         f.write_str(match self {
             Self::Adopted => "adopted",
             Self::Replaced => "replaced",
-            Self::Chosen => "chosen",
+            Self::Chosen | Self::OtherVersion => "chosen",
             Self::Expected => "expected",
             Self::NotChecked => "not checked",
             Self::Note | Self::Problem => "note",

@@ -96,7 +96,7 @@ impl WantedKubernetes {
                     "Kubernetes {runs}: the file states {stated}, which is not available offline; \
                      `nodejoin try {file} --kubernetes {stated}` downloads and tests it"
                 );
-                line(report, AdoptionKind::Chosen, text);
+                line(report, AdoptionKind::OtherVersion, text);
             }
             None if self.needs.is_empty() && self.required.is_none() => {
                 let text = format!(

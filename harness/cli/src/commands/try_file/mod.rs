@@ -72,7 +72,7 @@ pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode 
     };
     let code = run_plans(&request, &plans).await;
     if matches!(code, ExitCode::Failed | ExitCode::Passed) {
-        print::mistakes(&tried, args.options.format);
+        print::below_verdicts(&tried, args.options.format);
     }
     // A pass of the others says nothing about them.
     match code {

@@ -47,9 +47,10 @@ fn machine(trial: &Trial) -> String {
     text
 }
 
-/// Prints the mistakes of the file below the verdicts: of a failed run, one of them can be the cause.
-pub(crate) fn mistakes(tried: &Tried, format: Option<Format>) {
-    let text = text_of_mistakes(&tried.trials, &tried.not_tried);
+/// Prints below the verdicts what limits them: mistakes of the file, one of which can be the cause of a failure, and
+/// another Kubernetes version than that of the file.
+pub(crate) fn below_verdicts(tried: &Tried, format: Option<Format>) {
+    let text = text_below_verdicts(&tried.trials, &tried.not_tried);
     if text.is_empty() {
         return;
     }
@@ -59,28 +60,39 @@ pub(crate) fn mistakes(tried: &Tried, format: Option<Format>) {
     }
 }
 
-fn text_of_mistakes(trials: &[Trial], not_tried: &[NotTried]) -> String {
-    let mut text = String::new();
-    for NotTried { name, reason, .. } in not_tried.iter().filter(|one| one.is_mistake) {
-        if text.is_empty() {
-            text.push_str("machines that were not tried because of a mistake in the file:\n");
-        }
-        text.push_str(&row(name, reason));
-    }
-    let mut is_first = true;
-    for trial in trials {
-        let found = trial
-            .report
-            .iter()
-            .filter(|line| line.kind == AdoptionKind::Problem);
-        for line in found {
-            if std::mem::take(&mut is_first) {
-                text.push_str("mistakes that the file showed before the boot:\n");
-            }
-            text.push_str(&row(&trial.machine, &line.text));
-        }
-    }
+fn text_below_verdicts(trials: &[Trial], not_tried: &[NotTried]) -> String {
+    let left_out = not_tried
+        .iter()
+        .filter(|one| one.is_mistake)
+        .map(|one| (one.name.as_str(), one.reason.as_str()));
+    let mut text = list(
+        "machines that were not tried because of a mistake in the file",
+        left_out,
+    );
+    let of_kind = |kind: AdoptionKind| {
+        trials.iter().flat_map(move |trial| {
+            let lines = trial.report.iter().filter(move |line| line.kind == kind);
+            lines.map(|line| (trial.machine.as_str(), line.text.as_str()))
+        })
+    };
+    text.push_str(&list(
+        "mistakes that the file showed before the boot",
+        of_kind(AdoptionKind::Problem),
+    ));
+    text.push_str(&list(
+        "another Kubernetes version than that of the file",
+        of_kind(AdoptionKind::OtherVersion),
+    ));
     text
+}
+
+/// Lines about machines below a heading; empty without lines.
+fn list<'a>(heading: &str, lines: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let rows: String = lines.map(|(machine, text)| row(machine, text)).collect();
+    match rows.is_empty() {
+        true => rows,
+        false => format!("{heading}:\n{rows}"),
+    }
 }
 
 fn row(kind: &str, text: &str) -> String {
@@ -104,7 +116,8 @@ pub(crate) fn written(folder: &Path, paths: &[String]) {
 mod tests {
     use std::collections::BTreeMap;
 
-    use nodejoin_import::{Machine, adopt};
+    use nodejoin_core::kubernetes::Version;
+    use nodejoin_import::{Machine, OfflineKubernetes, Traits, adopt};
 
     use super::*;
 
@@ -119,13 +132,43 @@ mod tests {
             adopt(&machine, &BTreeMap::new()).unwrap()
         };
         let right = trial("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n");
-        assert_eq!(text_of_mistakes(std::slice::from_ref(&right), &[]), "");
+        assert_eq!(text_below_verdicts(std::slice::from_ref(&right), &[]), "");
         let wrong = trial("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kublet-extra-args --v=2\n");
-        let text = text_of_mistakes(&[right, wrong], &[]);
+        let text = text_below_verdicts(&[right, wrong], &[]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
         assert!(
             lines[1].contains("web") && lines[1].contains("`--kubelet-extra-args`"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn another_kubernetes_version_is_repeated() {
+        let machine = Machine {
+            name: "web".to_owned(),
+            user_data: Some(b"#!/bin/bash\n/etc/eks/bootstrap.sh demo\n".to_vec()),
+            traits: Traits {
+                image_version: Some("1.31".to_owned()),
+                ..Traits::default()
+            },
+            ..Machine::default()
+        };
+        let mut trial = adopt(&machine, &BTreeMap::new()).unwrap();
+        let default: Version = "v1.20.2".parse().unwrap();
+        let offline = OfflineKubernetes {
+            all: vec![default.clone()],
+            default,
+        };
+        let chosen = trial.kubernetes.choose("pool.tf", &offline, &mut trial.report);
+        assert_eq!(chosen, None);
+        let text = text_below_verdicts(std::slice::from_ref(&trial), &[]);
+        assert!(
+            text.starts_with("another Kubernetes version than that of the file:\n  web"),
+            "{text}"
+        );
+        assert!(
+            text.contains("Kubernetes v1.20.2: the file states 1.31"),
             "{text}"
         );
     }
@@ -137,7 +180,7 @@ mod tests {
             reason: "line 8: eksctl refuses it".to_owned(),
             is_mistake,
         };
-        let text = text_of_mistakes(&[], &[one("workers", true), one("windows", false)]);
+        let text = text_below_verdicts(&[], &[one("workers", true), one("windows", false)]);
         assert!(text.contains("workers") && !text.contains("windows"), "{text}");
         assert!(text.starts_with("machines that were not tried"), "{text}");
     }
