@@ -9,10 +9,33 @@ const WIDTH: usize = 110;
 /// Maximum number of checks with equal results that are printed one by one.
 const FEW: usize = 3;
 
-/// Appends the failed checks: each in a line or three, and many with equal results in one.
+/// What a check of a node has that stopped before its state could be read.
+const NOT_COLLECTED: &str = "not collected";
+
+/// Appends the failed checks: each in a line or three, and many with equal results in one. Below a diagnosis, checks
+/// whose value does not exist yet say nothing more.
 pub(super) fn append(text: &mut String, verdict: &Verdict) {
-    for checks in group_by_result(verdict) {
+    let (not_made, made): (Vec<_>, Vec<_>) = group_by_result(verdict)
+        .into_iter()
+        .partition(|checks| verdict.diagnosis.is_some() && checks[0].seen.starts_with(NOT_COLLECTED));
+    for checks in made {
         failed_checks(text, &checks);
+    }
+    let keys: Vec<&str> = not_made
+        .iter()
+        .flatten()
+        .map(|check| check.key.as_str())
+        .collect();
+    let more = keys.len().saturating_sub(FEW);
+    let shown = keys[..keys.len() - more].join(", ");
+    match more {
+        _ if keys.is_empty() => {}
+        0 => line(text, "unchecked", &shown),
+        more => line(
+            text,
+            "unchecked",
+            &format!("{shown} and {more} more (see `verdict.json`)"),
+        ),
     }
 }
 

@@ -456,6 +456,43 @@ mod tests {
     }
 
     #[test]
+    fn below_a_diagnosis_checks_without_a_value_are_one_line() {
+        let check = |key: &str, seen: &str| Check {
+            key: key.to_owned(),
+            held: false,
+            expected: "x".to_owned(),
+            seen: seen.to_owned(),
+        };
+        let mut failed = verdict(Outcome::Failed);
+        failed.checks = vec![
+            check("kubelet.config.maxPods", "not collected: no /configz"),
+            check("phase", "booted"),
+            check("kubelet.config.clusterDNS", "not collected: no /configz"),
+        ];
+        let lines = |failed: &Verdict| {
+            let text = scenario("a node joins", failed, 1.0, None);
+            let lines = text.lines().filter(|line| line.contains("check")).map(str::trim);
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(&failed).len(), 3);
+        failed.diagnosis = Some(Diagnosis {
+            phase: Some(Phase::Booted),
+            cause: Cause::ScriptFailed,
+            because: "it ended".to_owned(),
+            seen: "line 12".to_owned(),
+            remedy: "mend it".to_owned(),
+            script: None,
+        });
+        assert_eq!(
+            lines(&failed),
+            [
+                "check     phase: expected x, got booted",
+                "unchecked kubelet.config.maxPods, kubelet.config.clusterDNS"
+            ]
+        );
+    }
+
+    #[test]
     fn a_failed_check_is_the_summary_of_a_join_that_did_not_stop() {
         let mut failed = verdict(Outcome::Failed);
         failed.checks.push(Check {
