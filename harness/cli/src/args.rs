@@ -336,7 +336,7 @@ pub enum ImagesCommand {
         /// Tar archive (plain, gzip, zstd or xz), folder, or folder with an OCI image layout
         file: PathBuf,
     },
-    /// List images and whether they are current
+    /// List images and whether they are current: this nodejoin does not use a stale one
     List,
     /// Remove images of outdated recipes, and imported images whose source has changed
     Prune,

@@ -108,17 +108,32 @@ fn print(image: &ImageRef) {
 }
 
 async fn list(images: &Images) -> Result<(), DockerError> {
-    for image in images.list().await? {
+    let listed = images.list().await?;
+    if listed.is_empty() {
+        note!("no images: the first run builds those that it needs, or `nodejoin images build` now");
+        return Ok(());
+    }
+    out!("{}", row(["IMAGE", "ROLE", "KUBERNETES", "STATE", "SIZE", "AGE"]));
+    for image in &listed {
         let state = if image.is_current { "current" } else { "stale" };
-        let kubernetes = image.kubernetes.as_deref().unwrap_or("-");
         let (size, hours) = (image.size as f64 / 1e6, image.age.as_secs() / 3600);
+        let (size, age) = (format!("{size:.0} MB"), format!("{hours} h"));
+        let kubernetes = image.kubernetes.as_deref().unwrap_or("-");
         out!(
-            "{:<40}{:<15}{kubernetes:<10}{state:<9}{size:>7.0} MB{hours:>6} h",
-            image.name,
-            image.role
+            "{}",
+            row([&image.name, &image.role, kubernetes, state, &size, &age])
+        );
+    }
+    if listed.iter().any(|image| !image.is_current) {
+        note!(
+            "stale: this nodejoin would build or import it anew, and does not use it; `nodejoin images prune` removes it"
         );
     }
     Ok(())
+}
+
+fn row([name, role, kubernetes, state, size, age]: [&str; 6]) -> String {
+    format!("{name:<40}{role:<15}{kubernetes:<12}{state:<9}{size:>10}{age:>8}")
 }
 
 async fn prune(images: &Images) -> Result<(), DockerError> {
