@@ -3,12 +3,14 @@
 //!
 //! A script is data here. Nothing of it runs.
 
+mod calls;
 mod coverage;
 mod flags;
 mod mutants;
 mod report;
 mod statements;
 
+pub use calls::line_of_call;
 pub use coverage::{BranchCoverage, ScriptCoverage, StatementCoverage, coverage};
 pub use flags::{Flag, flags};
 pub use mutants::{Mutant, Operator, mutants};

@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use nodejoin_core::run::exit_code::ExitCode;
+use nodejoin_script::line_of_call;
 
 use crate::args::InitArgs;
 use crate::commands::try_file::{TryError, refuse, save};
 
 /// The script that a node image runs.
 const SCRIPT: &str = "bootstrap.sh";
+/// Its path in a node.
+const PLACE: &str = "/etc/eks/bootstrap.sh";
+/// The path of a script of this name that calls the one of the AMI.
+const PLACE_OF_CALLER: &str = "/opt/bootstrap.sh";
 /// Levels of folders that are searched for it.
 const DEPTH: usize = 6;
 /// Folders of other people's code.
@@ -25,6 +30,16 @@ expect:
   phase: ready
   node:
     labels_at_creation: { team: web }
+";
+
+const SCENARIO_OF_CALLER: &str = "\
+name: a node joins with the script of this repository
+user_data: |
+  #!/bin/bash
+  set -o errexit
+  /opt/bootstrap.sh {{ cluster.name }}
+expect:
+  phase: ready
 ";
 
 const SETTINGS: &str = "\
@@ -77,13 +92,24 @@ fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, TryError> {
         )
     })?;
     let from = serde_json::Value::from(script.display().to_string());
-    let overlay =
-        format!("root: ..\nfiles:\n  - {{ from: {from}, to: /etc/eks/bootstrap.sh, mode: \"0755\" }}\n");
+    let text = std::fs::read(folder.join(&script)).unwrap_or_default();
+    let (place, scenario) = match line_of_call(&String::from_utf8_lossy(&text), PLACE) {
+        Some(line) => {
+            note!(
+                "note: line {line} of {} calls {PLACE}, so it does not take its place: it is {PLACE_OF_CALLER} in the node; complete \
+                 its call in test/scenarios/joins.yaml",
+                script.display()
+            );
+            (PLACE_OF_CALLER, SCENARIO_OF_CALLER)
+        }
+        None => (PLACE, SCENARIO),
+    };
+    let overlay = format!("root: ..\nfiles:\n  - {{ from: {from}, to: {place}, mode: \"0755\" }}\n");
     let file = |path: &str, text: &str| (PathBuf::from(path), text.as_bytes().to_vec());
     Ok(BTreeMap::from([
         file("nodejoin.yaml", SETTINGS),
         file("test/overlay.yaml", &overlay),
-        file("test/scenarios/joins.yaml", SCENARIO),
+        file("test/scenarios/joins.yaml", scenario),
         file(".github/workflows/nodejoin.yml", WORKFLOW),
     ]))
 }

@@ -7,6 +7,7 @@ use nodejoin_core::input::problem::{Position, ScenarioError};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::scenario::{self, ScenarioPath, overlay};
 use nodejoin_import::{ImportDisk, Trial};
+use nodejoin_script::line_of_call;
 
 use super::read::{Tried, TryError};
 use crate::args::TryArgs;
@@ -120,15 +121,31 @@ fn bootstrap_manifest() -> PathBuf {
     process::current_dir().join("bootstrap-of-the-command-line.yaml")
 }
 
-/// A manifest with the script of `--bootstrap`.
-pub(crate) fn bootstrap_overlay(script: &Path) -> Result<String, TryError> {
-    let path = std::path::absolute(script).unwrap_or_else(|_| script.to_owned());
-    std::fs::read(&path).map_err(|error| {
+/// The script of `--bootstrap`, which takes the place of the AMI's.
+pub(crate) fn bootstrap_script(script: &Path) -> Result<Vec<u8>, TryError> {
+    const PLACE: &str = "/etc/eks/bootstrap.sh";
+    let bytes = std::fs::read(script).map_err(|error| {
         TryError::new(
             format!("cannot read `{}`: {error}", script.display()),
             "give the path of a bootstrap script in `--bootstrap`",
         )
     })?;
+    match line_of_call(&String::from_utf8_lossy(&bytes), PLACE) {
+        Some(line) => Err(TryError::new(
+            format!(
+                "line {line} of `{}` calls {PLACE}, and would call itself in its place",
+                script.display()
+            ),
+            "try it as user data (`nodejoin try FILE`), or put it elsewhere with an overlay (`--overlay MANIFEST`)",
+        )),
+        None => Ok(bytes),
+    }
+}
+
+/// A manifest with the script of `--bootstrap`.
+pub(crate) fn bootstrap_overlay(script: &Path) -> Result<String, TryError> {
+    let path = std::path::absolute(script).unwrap_or_else(|_| script.to_owned());
+    bootstrap_script(script)?;
     let from = serde_json::Value::from(path.display().to_string());
     Ok(format!(
         "root: /\nfiles:\n  - {{ from: {from}, to: /etc/eks/bootstrap.sh, mode: \"0755\" }}\n"

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::read::{Tried, TryError};
-use super::scenarios::user_data_name;
+use super::scenarios::{bootstrap_script, user_data_name};
 use crate::ami_files;
 use crate::args::TryArgs;
 
@@ -87,12 +87,7 @@ fn more_overlays(
 ) -> Result<Vec<String>, TryError> {
     let mut overlays = Vec::new();
     if let Some(script) = &args.bootstrap {
-        let bytes = std::fs::read(script).map_err(|error| {
-            TryError::new(
-                format!("cannot read `{}`: {error}", script.display()),
-                "give the path of a bootstrap script in `--bootstrap`",
-            )
-        })?;
+        let bytes = bootstrap_script(script)?;
         let manifest = "files:\n  - { from: bootstrap.sh, to: /etc/eks/bootstrap.sh, mode: \"0755\" }\n";
         files.insert("bootstrap/bootstrap.sh".into(), bytes);
         files.insert("bootstrap/overlay.yaml".into(), manifest.as_bytes().to_vec());

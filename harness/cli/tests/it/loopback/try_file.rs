@@ -52,8 +52,9 @@ fn errors_of_the_input_name_the_file_and_the_next_step() {
         ),
         ("notes.txt", "remember the milk\n"),
         ("versions.json", VERSIONS),
+        ("calls.sh", SCRIPT),
     ]);
-    let calls: [&[&str]; 7] = [
+    let calls: [&[&str]; 8] = [
         &["try", "placeholders.sh"],
         &["try", "bottlerocket.toml"],
         &["try", "notes.txt"],
@@ -68,6 +69,7 @@ fn errors_of_the_input_name_the_file_and_the_next_step() {
             "--bootstrap",
             "missing.sh",
         ],
+        &["try", "calls.sh", "--bootstrap", "calls.sh"],
     ];
     let mut all = String::new();
     for arguments in calls {
@@ -248,7 +250,8 @@ fn init_writes_the_first_files_of_a_repository() {
     assert_eq!(code, 2);
     assert!(text.contains("there is no `bootstrap.sh` in `.`"), "{text}");
     std::fs::create_dir_all(folder.path().join("ami/files")).unwrap();
-    std::fs::write(folder.path().join("ami/files/bootstrap.sh"), SCRIPT).unwrap();
+    let script = "#!/bin/bash\nsystemctl start kubelet\n";
+    std::fs::write(folder.path().join("ami/files/bootstrap.sh"), script).unwrap();
     let (code, text) = output(folder.path(), &["init"]);
     assert_eq!(code, 0, "{text}");
     let (code, text) = output(folder.path(), &["list", "test/scenarios"]);
@@ -258,4 +261,20 @@ fn init_writes_the_first_files_of_a_repository() {
     assert!(overlay.contains("from: \"ami/files/bootstrap.sh\""), "{overlay}");
     std::fs::write(folder.path().join("nodejoin.yaml"), "jobs: 2\n").unwrap();
     assert_eq!(output(folder.path(), &["init"]).0, 2);
+}
+
+#[test]
+fn init_puts_a_script_that_calls_the_one_of_the_ami_beside_it() {
+    let folder = folder(&[("bootstrap.sh", SCRIPT)]);
+    let (code, text) = output(folder.path(), &["init"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("calls /etc/eks/bootstrap.sh"), "{text}");
+    let overlay = std::fs::read_to_string(folder.path().join("test/overlay.yaml")).unwrap();
+    assert!(overlay.contains("to: /opt/bootstrap.sh"), "{overlay}");
+    let scenario = std::fs::read_to_string(folder.path().join("test/scenarios/joins.yaml")).unwrap();
+    assert!(
+        scenario.contains("  /opt/bootstrap.sh {{ cluster.name }}"),
+        "{scenario}"
+    );
+    assert_eq!(output(folder.path(), &["list", "test/scenarios"]).0, 0);
 }
