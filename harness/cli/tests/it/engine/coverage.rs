@@ -1,9 +1,12 @@
 //! `nodejoin coverage` and `nodejoin mutate` on a script with functions, subshells and a sourced file.
 
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Stdio;
+
 use nodejoin_core::mutation::{MutantResult, MutationReport};
 use tempfile::TempDir;
 
-use crate::support::{KeptFolder, both};
+use crate::support::{END, KeptFolder, both, build_images_once, exit, nodejoin, objects, signal};
 
 const SCRIPT: &str = r#"#!/bin/bash
 set -o errexit
@@ -202,4 +205,35 @@ fn mutants_are_killed_survive_or_change_nothing() {
         "{report:#?}"
     );
     assert_eq!(result(&uncovered), Some(MutantResult::Uncovered));
+}
+
+#[test]
+fn an_interrupted_mutation_reports_what_ended_and_leaves_nothing() {
+    let folder = folder();
+    build_images_once();
+    let mut child = nodejoin(folder.path(), &["mutate", "pool.sh", "--format", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let label = format!("nodejoin.pid={}", child.id());
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    // A number of how many, the id, and the result.
+    let is_result = |line: &str| line.starts_with("1/") && line.contains("line ");
+    let first = told.by_ref().map(Result::unwrap).find(|line| is_result(line));
+    assert!(first.is_some(), "it ended before its first result");
+    signal(child.id(), "INT");
+    let rest = std::thread::spawn(move || told.map(Result::unwrap).collect::<Vec<_>>().join("\n"));
+    let mut printed = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+    assert_eq!(exit(&mut child, END).code(), Some(130));
+    let text = rest.join().unwrap();
+    assert!(
+        text.contains("cancelled: mutants that had not ended are left out"),
+        "{text}"
+    );
+    let report: MutationReport = serde_json::from_str(&printed).unwrap();
+    let left_out = report.count("left out");
+    assert!(left_out > 0 && left_out < report.mutants.len(), "{report:#?}");
+    assert_eq!(objects(&label), Vec::<String>::new());
 }
