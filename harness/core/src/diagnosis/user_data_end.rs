@@ -103,10 +103,18 @@ pub(super) fn is_not_done(facts: &Facts<'_>) -> Option<Finding> {
     let processes = processes
         .map(|text| format!("; it runs {text}{}", location.unwrap_or_default()))
         .unwrap_or_default();
-    let because =
-        format!("the user data was still running at the timeout{processes}; its last activity: {doing}");
+    let most = facts.plan.limits.journal_lines;
+    let is_full = facts.observation.has_journal_lines(most);
+    let when = match is_full {
+        true => format!("when the journal had {most} lines (`limits.journal_lines`)"),
+        false => "at the timeout".to_owned(),
+    };
+    let because = format!("the user data was still running {when}{processes}; its last activity: {doing}");
     let text = facts.user_data_text().unwrap_or_default();
     let remedy = match (wait_for_kubelet(&text), closed_firewall(&text)) {
+        _ if is_full => "correct the loop of the script that prints without end: the journal in the evidence folder shows what it \
+                         repeats"
+            .to_owned(),
         (_, Some(line)) => format!(
             "line {line} of the user data drops the answers to the node's own requests: before it, run `iptables -A INPUT -m conntrack \
              --ctstate RELATED,ESTABLISHED -j ACCEPT`"

@@ -37,7 +37,8 @@ impl Progress {
 #[must_use]
 pub fn progress(plan: &Plan, observation: &Observation, now: Millis) -> Progress {
     let timeout = millis(plan.limits.join_seconds);
-    if observation.exit().is_some() || now >= timeout {
+    let is_full = observation.has_journal_lines(plan.limits.journal_lines);
+    if observation.exit().is_some() || now >= timeout || is_full {
         return Progress::Settled;
     }
     if plan.is_probe {

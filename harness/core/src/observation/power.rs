@@ -1,6 +1,6 @@
 //! The end of the node's container, and the boots after reboots by its user data.
 
-use super::{JournalLine, Millis, Observation, ObservedEvent};
+use super::{JournalLine, Millis, Observation, ObservedEvent, TimelineEntry};
 
 /// The node boots again this many times: an instance that reboots more often does so without end.
 pub const MOST_REBOOTS: usize = 3;
@@ -60,6 +60,13 @@ impl PowerAction {
 }
 
 impl Observation {
+    /// Whether the journal has at least this many lines.
+    pub(crate) fn has_journal_lines(&self, most: u32) -> bool {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let is_line = |seen: &&TimelineEntry| matches!(seen.what, ObservedEvent::Journal(_));
+        self.timeline.len() >= most && self.timeline.iter().filter(is_line).count() >= most
+    }
+
     /// The exit of the container; `None` while it runs, also after a reboot.
     #[must_use]
     pub fn exit(&self) -> Option<ContainerExit<'_>> {

@@ -23,6 +23,9 @@ use crate::vocabulary::http_proxy::HttpProxyUrl;
 use crate::vocabulary::ids::{AccountId, ScenarioId, ScenarioTag};
 use crate::vocabulary::region::Region;
 
+/// Lines of the journal after which a probe ends. Changed scripts often repeat a line without end.
+const JOURNAL_LINES_OF_PROBE: u32 = 10_000;
+
 /// The complete input of the engine for one scenario. Plain data that can cross a process boundary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
@@ -212,6 +215,10 @@ impl Plan {
             cluster: ClusterPlan {
                 restart_api_server_after: None,
                 ..self.cluster.clone()
+            },
+            limits: Timeouts {
+                journal_lines: self.limits.journal_lines.min(JOURNAL_LINES_OF_PROBE),
+                ..self.limits.clone()
             },
             ..self.clone()
         }

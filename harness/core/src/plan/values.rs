@@ -128,6 +128,9 @@ pub struct Timeouts {
     /// Processes and threads that a node can have (default: 4096). One that has more loses its programs, and the join
     /// stops with `too-many-processes`.
     pub processes: u32,
+    /// Lines that the journal of a node can have before the join ends (default: 200000). A script that prints without
+    /// end would fill the memory and the disk of the host until its timeout.
+    pub journal_lines: u32,
 }
 
 impl Timeouts {
@@ -151,6 +154,7 @@ impl Default for Timeouts {
             settle_seconds: 3.0,
             disk: "20Gi".to_owned(),
             processes: 4096,
+            journal_lines: 200_000,
         }
     }
 }

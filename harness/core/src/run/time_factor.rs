@@ -54,12 +54,14 @@ impl TimeFactor {
             settle_seconds,
             disk,
             processes,
+            journal_lines,
         } = limits;
         Timeouts {
             join_seconds: join_seconds * self.0,
             settle_seconds: settle_seconds * self.0,
             disk: disk.clone(),
             processes: *processes,
+            journal_lines: *journal_lines,
         }
     }
 }

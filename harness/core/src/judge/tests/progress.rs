@@ -33,6 +33,22 @@ fn a_join_that_must_succeed_settles_when_all_live_checks_hold() {
 }
 
 #[test]
+fn a_journal_that_grows_without_end_ends_the_join() {
+    let mut required = plan("phase: ready");
+    required.limits.journal_lines = 2000;
+    let lines = |count: usize| {
+        let line = journal("cloud-final.service", "part-001", "waiting");
+        observed(std::iter::repeat_n(line, count))
+    };
+    assert!(!is_settled(&required, &lines(1999), 8000));
+    assert!(is_settled(&required, &lines(2000), 8000));
+    let probe = required.probe();
+    assert!(is_settled(&probe, &lines(2000), 8000));
+    required.limits.journal_lines = 200_000;
+    assert_eq!(required.probe().limits.journal_lines, 10_000);
+}
+
+#[test]
 fn a_delayed_row_of_aws_auth_is_awaited() {
     let mut required = plan("phase: ready");
     let mut unmapped = stopped();

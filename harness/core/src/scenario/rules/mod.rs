@@ -133,6 +133,8 @@ fn limits(plan: &Plan, problems: &mut Problems<'_>) {
 /// Less is not enough for systemd, a container runtime and the kubelet.
 const LEAST_DISK_KIB: u64 = 512 * 1024;
 const LEAST_PROCESSES: u32 = 256;
+/// A boot and a join write several hundred.
+const LEAST_JOURNAL_LINES: u32 = 2000;
 
 fn sizes(plan: &Plan, problems: &mut Problems<'_>) {
     let limits = &plan.limits;
@@ -158,6 +160,15 @@ fn sizes(plan: &Plan, problems: &mut Problems<'_>) {
             "the number is too small",
             why,
             "for example 4096",
+        );
+    }
+    if limits.journal_lines < LEAST_JOURNAL_LINES {
+        let why = format!("a node without any user data needs up to {LEAST_JOURNAL_LINES}");
+        problems.add(
+            "limits.journal_lines",
+            "the number is too small",
+            why,
+            "for example 200000",
         );
     }
 }

@@ -102,7 +102,8 @@ pub(super) fn instance(plan: &Plan, problems: &mut Problems<'_>) {
             &path,
             format!("invalid tag key `{tag}`"),
             why,
-            "remove `instance.metadata.instance_tags`, or rename the tag",
+            "turn off tags in the metadata (`InstanceMetadataTags` of a launch template, `instance.metadata.instance_tags` of a \
+             scenario), or rename the tag",
         );
     }
 }

@@ -125,6 +125,7 @@ const REFUSED: &[&str] = &[
     "user_data: '#!'\nlimits: { join_seconds: 0 }",
     "user_data: '#!'\nlimits: { join_seconds: 1e9 }",
     "user_data: '#!'\nlimits: { join_seconds: 5, settle_seconds: 5 }",
+    "user_data: '#!'\nlimits: { disk: 1Mi, processes: 10, journal_lines: 10 }",
     "user_data: '#!'\nexpect: { phase: ready, diagnosis: role-not-mapped }",
     "user_data: '#!'\nexpect: { phase: registered, diagnosis: role-not-mapped }",
     "user_data: '#!'\nexpect: { phase: booted, diagnosis: cni-not-ready }",

@@ -238,6 +238,11 @@ pub(super) fn cases() -> Vec<Case> {
             "script that still prints",
             after_boot([cloud("waiting for the cluster")]),
         ),
+        Case::new(
+            "script that prints without end",
+            after_boot([cloud("waiting for the cluster"), cloud("waiting for the cluster")]),
+        )
+        .plan(|plan| plan.limits.journal_lines = 2),
         Case::new("script that still calls AWS", after_boot([])),
         Case::new(
             "user data that never starts the kubelet",
