@@ -16,14 +16,14 @@ impl Assigned {
     /// `None` if another file may set more.
     pub(super) fn of(text: &str) -> Option<Self> {
         let (mut script, mut documents) = (String::new(), Vec::<(usize, String)>::new());
-        let mut end: Option<String> = None;
+        let mut end: Option<HereDocument> = None;
         for (number, line) in (1..).zip(text.lines()) {
             match (&end, documents.last_mut()) {
-                (Some(word), _) if line.trim() == word => end = None,
+                (Some(document), _) if line.trim() == document.end => end = None,
                 (Some(_), Some((_, document))) => document.push_str(&format!("{line}\n")),
                 _ => {
                     script.push_str(&format!("{line}\n"));
-                    end = here_document(line);
+                    end = HereDocument::begun(line);
                     documents.extend(end.is_some().then(|| (number, String::new())));
                 }
             }
@@ -48,20 +48,30 @@ impl Assigned {
     }
 }
 
-/// The word that ends a here-document which begins on this line.
-fn here_document(line: &str) -> Option<String> {
-    let (before, after) = line.split_once("<<")?;
-    // `<<<` is a text, `((1 << 2))` a number, and a comment is neither.
-    if after.starts_with('<') || before.contains("((") || line.trim_start().starts_with('#') {
-        return None;
+/// A text in a script, up to the line with a word.
+pub(super) struct HereDocument {
+    pub(super) end: String,
+    /// Whether the shell fills in variables: the word has no quotes where the text begins.
+    pub(super) is_filled: bool,
+}
+
+impl HereDocument {
+    /// The here-document that begins on this line.
+    pub(super) fn begun(line: &str) -> Option<Self> {
+        let (before, after) = line.split_once("<<")?;
+        // `<<<` is a text, `((1 << 2))` a number, and a comment is neither.
+        if after.starts_with('<') || before.contains("((") || line.trim_start().starts_with('#') {
+            return None;
+        }
+        let quoted = after.trim_start_matches('-').trim_start();
+        let word = quoted.trim_start_matches(['"', '\'', '\\']);
+        let end: String = word
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect();
+        let is_filled = word.len() == quoted.len();
+        (!end.is_empty()).then_some(Self { end, is_filled })
     }
-    let word = after.trim_start_matches('-').trim_start();
-    let word = word.trim_start_matches(['"', '\'', '\\']);
-    let word: String = word
-        .chars()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .collect();
-    (!word.is_empty()).then_some(word)
 }
 
 /// The names that a script sets in any way; `None` if another file may set more.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::angle_names::{AngleReader, LineOf};
-use super::assigned::Assigned;
+use super::assigned::{Assigned, HereDocument};
 
 /// Names in `{{ }}` that nodejoin fills in itself.
 pub(crate) const OWN_NAMES: [&str; 4] = ["cluster.", "instance.", "account.", "identity."];
@@ -126,7 +126,17 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
     let mut found = Vec::new();
     let mut angles = AngleReader::default();
     let (mut is_node_config, mut is_call, mut is_continued) = (kind == Kind::Settings, false, false);
+    let mut document: Option<HereDocument> = None;
     for (number, line) in (1..).zip(text.lines()) {
+        let is_filled = document.as_ref().is_some_and(|document| document.is_filled);
+        match &document {
+            Some(begun) if line.trim() == begun.end => {
+                document = None;
+                is_node_config = kind == Kind::Settings;
+            }
+            Some(_) => {}
+            None => document = HereDocument::begun(line),
+        }
         if line.starts_with("--") || line.trim() == "---" {
             is_node_config = false;
         }
@@ -156,6 +166,7 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
         }
         let scope = DollarScope {
             is_node_config,
+            is_filled,
             is_call,
             is_template: kind == Kind::Template,
             number,
@@ -242,6 +253,8 @@ fn is_in_small_letters(text: &str) -> bool {
 /// Where a line stands.
 struct DollarScope<'a> {
     is_node_config: bool,
+    /// Whether a shell fills in its variables: a script writes it.
+    is_filled: bool,
     is_call: bool,
     /// Whether other names of the text are left to a template engine.
     is_template: bool,
@@ -278,7 +291,7 @@ fn dollars(line: &str, scope: &DollarScope<'_>) -> Vec<String> {
             is_in_small_letters(name) && is_unknown(name) && rest.split('-').all(is_in_small_letters)
         });
         is_expression
-            || (is_name && scope.is_node_config)
+            || (is_name && scope.is_node_config && (!scope.is_filled || is_unset))
             || (is_unset && (scope.is_call || (scope.is_template && is_in_small_letters(inside))))
             || has_hyphen
     };
@@ -378,6 +391,24 @@ mod tests {
         assert_eq!(texts(late), ["${proxy}", "${region}"]);
         let list = "#cloud-config\nruncmd:\n- [/etc/eks/bootstrap.sh, '${name}', '--register-with-taints=\"${taints}\"']\n";
         assert_eq!(texts(list), ["${name}", "${taints}"]);
+    }
+
+    #[test]
+    fn a_script_fills_in_variables_of_a_node_config_that_it_writes() {
+        let writes = |word: &str, before: &str| {
+            format!(
+                "#!/bin/bash\n{before}\ncat > /etc/n.yaml <<{word}\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  \
+                 kubelet: {{ flags: [\"--node-labels=zone=${{ZONE_ID}}\"] }}\nEOF\nnodeadm init -c file:///etc/n.yaml\necho ${{OTHER}}\n"
+            )
+        };
+        let set = "ZONE_ID=$(curl http://169.254.169.254/latest/meta-data/placement/availability-zone-id)";
+        assert_eq!(texts(&writes("EOF", set)), Vec::<String>::new());
+        assert_eq!(texts(&writes("EOF", "true")), ["${ZONE_ID}"], "nothing sets it");
+        assert_eq!(
+            texts(&writes("'EOF'", set)),
+            ["${ZONE_ID}"],
+            "no shell fills it in"
+        );
     }
 
     #[test]
