@@ -28,6 +28,8 @@ pub(super) struct BootstrapConfig<'a> {
     /// What the file itself states about the cluster.
     stated: ClusterTraits,
     traits: Traits,
+    /// The region that the file states.
+    region: Option<String>,
     /// EKS adds its own part: the pool's launch template names no AMI.
     managed: Option<ManagedNodeGroup>,
 }
@@ -59,6 +61,7 @@ impl<'a> BootstrapConfig<'a> {
             cluster: stated.clone().or(input.cluster).or(&ClusterTraits::stand_in()),
             stated,
             traits,
+            region: region(documents),
             managed,
             name,
         })
@@ -104,6 +107,7 @@ impl<'a> BootstrapConfig<'a> {
         machine.managed = self.managed.clone();
         machine.traits.ami_family = family;
         machine.traits.cluster = self.stated.clone();
+        machine.traits.region.clone_from(&self.region);
         if self.kind == BootstrapKind::Nodeadm {
             machine
                 .notes
@@ -153,6 +157,17 @@ fn cluster(documents: &[&Tree]) -> ClusterTraits {
     }
 }
 
+/// The region of the control plane, or of the cluster's infrastructure.
+fn region(documents: &[&Tree]) -> Option<String> {
+    const KINDS: [&str; 3] = ["AWSManagedControlPlane", "AWSManagedCluster", "AWSCluster"];
+    let is_of = |document: &&&Tree| {
+        let kind = document.text_at(&["kind"]);
+        kind.is_some_and(|kind| KINDS.contains(&kind.as_str()))
+    };
+    let mut found = documents.iter().filter(is_of);
+    found.find_map(|document| document.text_at(&["spec", "region"]))
+}
+
 /// The path of a machine's specification in a MachineDeployment, a MachinePool and a template.
 const TEMPLATE: [&str; 3] = ["spec", "template", "spec"];
 
@@ -176,6 +191,7 @@ pub(super) fn with_owner(mut machine: Machine, secret: &str, documents: &[&Tree]
         (machine.traits, _) = infrastructure(documents, owner);
     }
     machine.traits.cluster = cluster(documents);
+    machine.traits.region = region(documents);
     machine
 }
 

@@ -14,7 +14,7 @@ spec: { clusterNetwork: { services: { cidrBlocks: [10.128.0.0/12] } } }
 apiVersion: controlplane.cluster.x-k8s.io/v1beta2
 kind: AWSManagedControlPlane
 metadata: { name: c-control-plane, namespace: ns }
-spec: { version: v1.31.2 }
+spec: { version: v1.31.2, region: eu-west-3 }
 ---
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: MachineDeployment
@@ -47,6 +47,7 @@ fn an_eks_config_calls_the_script() {
     assert_eq!(traits.instance_type.as_deref(), Some("m5.large"));
     assert_eq!(traits.cluster.name.as_deref(), Some("ns_c-control-plane"));
     assert_eq!(traits.cluster.version.as_deref(), Some("1.31.2"));
+    assert_eq!(traits.region.as_deref(), Some("eu-west-3"));
 }
 
 #[test]
