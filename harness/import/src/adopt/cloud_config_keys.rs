@@ -37,6 +37,28 @@ const READ: [&str; 27] = [
 /// Keys whose modules a node has together with a second disk.
 const OF_DISKS: [&str; 3] = ["disk_setup", "fs_setup", "mounts"];
 
+/// What is wrong with swap in a cloud-config: a kubelet exits on a machine that has it, unless its configuration allows
+/// it.
+pub(super) fn swap(user_data: &[u8], text: &str) -> Option<String> {
+    const ALLOWED: [&str; 3] = [
+        "failSwapOn: false",
+        "\"failSwapOn\": false",
+        "--fail-swap-on=false",
+    ];
+    let parts = parse(user_data).parts;
+    let mut configs = parts.iter().filter(|part| part.mime == "text/cloud-config");
+    let has_swap = configs.any(|part| {
+        let text = String::from_utf8_lossy(&part.content);
+        text.lines().filter_map(key).any(|key| key == "swap")
+    });
+    let is_allowed = ALLOWED.iter().any(|allowed| text.contains(allowed));
+    (has_swap && !is_allowed).then(|| {
+        "`swap` of the cloud-config: a kubelet exits on a machine with swap, unless its configuration has `failSwapOn: false`; the \
+         node of the trial has no swap, so its verdict does not show that"
+            .to_owned()
+    })
+}
+
 /// A sentence for each key without an effect.
 pub(super) fn without_effect(user_data: &[u8], has_disks: bool) -> Vec<String> {
     let mut keys = BTreeSet::new();
@@ -78,6 +100,15 @@ fn key(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn swap_is_a_mistake_unless_the_kubelet_allows_it() {
+        let text = "#cloud-config\nswap: { filename: /swapfile, size: 1G }\n";
+        assert!(swap(text.as_bytes(), text).is_some());
+        let allowed = format!("{text}runcmd: ['echo failSwapOn: false > /etc/x']\n");
+        assert_eq!(swap(allowed.as_bytes(), &allowed), None);
+        assert_eq!(swap(b"#cloud-config\nruncmd: [x]\n", ""), None);
+    }
 
     #[test]
     fn keys_without_a_module_are_named() {

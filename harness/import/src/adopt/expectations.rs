@@ -35,6 +35,7 @@ pub(crate) fn expectations(
     taints.extend(flags.taints.iter().filter(is_new).cloned());
     let by_expression = pods_by_expression(machine, stated, report);
     let pods = flags.max_pods.or(by_expression).or(traits.max_pods);
+    let pods = pods.map(|pods| by_processors(pods, machine, stated));
     labels.extend(lost.wanted.labels.clone());
     let lost_taints = lost
         .wanted
@@ -152,6 +153,16 @@ fn without_effect(is_lost: bool) -> &'static str {
     match is_lost {
         true => ": has no effect where it stands (see the notes); the check fails without it",
         false => "",
+    }
+}
+
+/// The number of pods if `podsPerCore` limits it further.
+fn by_processors(pods: u32, machine: &Machine, stated: &Stated) -> u32 {
+    let instance_type = machine.traits.instance_type.as_deref();
+    let known = ec2_type(instance_type.unwrap_or(DEFAULT_INSTANCE_TYPE));
+    match (stated.configs.pods_per_core.filter(|pods| *pods > 0), known) {
+        (Some(per_core), Some(known)) => pods.min(per_core.saturating_mul(known.vcpus)),
+        _ => pods,
     }
 }
 

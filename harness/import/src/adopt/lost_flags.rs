@@ -1,6 +1,7 @@
 //! Flags of the kubelet that user data states where nothing reads them: the Node lacks their labels, taints and pods.
 
 use super::kubelet_flags::KubeletFlags;
+use super::lost_lines::flags_behind_cut_commands;
 use super::lost_variables::LostVariable;
 use super::stated::Stated;
 use crate::mime;
@@ -28,6 +29,9 @@ impl LostFlags {
         }
         for text in &stated.configs.lost_flags {
             lost.add(text.clone(), true);
+        }
+        for text in flags_behind_cut_commands(&stated.text) {
+            lost.add(text, is_only_call);
         }
         if let Some(variable) = variable {
             lost.add(variable.flags.clone(), variable.is_certain);

@@ -51,7 +51,7 @@ pub(super) struct LostVariable {
     pub(super) why: String,
     /// Its value.
     pub(super) flags: String,
-    /// Whether a script sets it, and not a file.
+    /// Whether a script or a drop-in of a unit sets it, and not a file that another program may read.
     pub(super) is_certain: bool,
 }
 
@@ -86,14 +86,25 @@ pub(super) fn lost_variable(
     };
     found.or_else(|| {
         let line = lines.find(|line| is_set(line) && !is_run_elsewhere())?;
-        let (_, value) = line.split_once("KUBELET_EXTRA_ARGS=")?;
-        let flags = value.trim_matches(['"', '\'']);
+        let (before, value) = line.split_once("KUBELET_EXTRA_ARGS=")?;
+        let flags = within_quotes(before, value);
         Some(LostVariable {
             why: of_nodeadm(flags),
             flags: flags.to_owned(),
-            is_certain: false,
+            // A drop-in of the kubelet's unit. A program of another AMI may read another file.
+            is_certain: before.contains("Environment="),
         })
     })
+}
+
+/// The value up to the quote that ends it: the one at its start, or the one that is open before the name.
+fn within_quotes<'t>(before: &str, value: &'t str) -> &'t str {
+    const QUOTES: [char; 2] = ['"', '\''];
+    let (value, quote) = match value.strip_prefix(QUOTES) {
+        Some(rest) => (rest, value.chars().next()),
+        None => (value, before.chars().rev().find(|c| QUOTES.contains(c))),
+    };
+    quote.and_then(|quote| value.split(quote).next()).unwrap_or(value)
 }
 
 fn of_script(script: &ShellScript, stated: &Stated, flow: Flow, is_completed: bool) -> Option<String> {

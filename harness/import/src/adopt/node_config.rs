@@ -24,6 +24,8 @@ pub(crate) struct NodeConfigs {
     pub(crate) is_any: bool,
     /// From what nodeadm computes the number of pods.
     pub(crate) max_pods_expression: Option<String>,
+    /// The limit of pods for each processor; `None` or 0: none.
+    pub(crate) pods_per_core: Option<u32>,
     /// Fields that nodeadm does not know and ignores, each with what to do.
     pub(crate) ignored: Vec<String>,
     /// Flags of the kubelet in such fields, and settings with which a flag is equal.
@@ -158,6 +160,8 @@ impl NodeConfigs {
         if let Some(pods) = document.text_at(&at("maxPods")) {
             self.flags.add(&format!("--max-pods={pods}"));
         }
+        let per_core = document.text_at(&at("podsPerCore"));
+        self.pods_per_core = per_core.and_then(|pods| pods.parse().ok()).or(self.pods_per_core);
         let taints = document.items_at(&at("registerWithTaints"));
         let read: Vec<Taint> = taints.iter().filter_map(taint).collect();
         if read.len() < taints.len() {

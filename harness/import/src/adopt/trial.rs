@@ -159,6 +159,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     for text in cloud_config_keys::without_effect(own, !machine.traits.volumes.is_empty()) {
         line(&mut report, AdoptionKind::NotChecked, text);
     }
+    let swap = cloud_config_keys::swap(own, &stated.text);
     let ignored: BTreeSet<String> = stated.calls.iter().flat_map(BootstrapCall::ignored).collect();
     let lost = lost_lines::lost_lines(own, &stated);
     let texts = ignored
@@ -166,7 +167,8 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         .chain(&stated.configs.ignored)
         .chain(&lost)
         .chain(lost_variable.as_ref().map(|variable| &variable.why))
-        .chain(&machine.problems);
+        .chain(&machine.problems)
+        .chain(&swap);
     for text in texts {
         line(&mut report, AdoptionKind::Problem, text);
     }

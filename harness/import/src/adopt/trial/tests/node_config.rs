@@ -27,6 +27,38 @@ fn a_node_config_is_adopted_with_the_defaults_of_a_run() {
 }
 
 #[test]
+fn pods_per_core_limit_the_expected_pods() {
+    let config = "kubelet: { config: { maxPods: 29, podsPerCore: 10 } }";
+    let mut machine = machine(&node_config(config, ""));
+    machine.traits.instance_type = Some("r5.large".to_owned());
+    assert_has(&shown(&machine), &["expected: capacity for 20 pods"]);
+    machine.traits.instance_type = Some("m5.2xlarge".to_owned());
+    assert_has(&shown(&machine), &["expected: capacity for 29 pods"]);
+}
+
+#[test]
+fn flags_in_a_drop_in_that_al2023_does_not_read_are_expected() {
+    let script = "mkdir -p /etc/systemd/system/kubelet.service.d\ncat > /etc/systemd/system/kubelet.service.d/30.conf <<'X'\n[Service]\n\
+                  Environment='KUBELET_EXTRA_ARGS=--node-labels=desk=bonds'\nX\n";
+    let mut machine = machine(&message(script));
+    machine.traits.ami_family = Some(AmiFamily::Al2023);
+    assert_has(
+        &shown(&machine),
+        &["expected: label desk=bonds: has no effect where it stands"],
+    );
+    let printed = "printf '[Service]\\nEnvironment=\"KUBELET_EXTRA_ARGS=--node-labels=a=b --v=2\"\\n' > /etc/x/10.conf\n";
+    let mut printed = self::machine(&message(printed));
+    printed.traits.ami_family = Some(AmiFamily::Al2023);
+    assert_has(
+        &shown(&printed),
+        &[
+            "write `kubelet: { flags: [\"--node-labels=a=b\", \"--v=2\"] }`",
+            "expected: label a=b",
+        ],
+    );
+}
+
+#[test]
 fn a_node_named_by_its_instance_id_gets_a_mapping_for_that_name() {
     let mut machine = machine(&node_config("featureGates: { InstanceIdNodeName: true }", ""));
     assert_has(

@@ -110,6 +110,16 @@ fn lines_without_an_effect_are_noted() {
         &cut,
         &["a blank follows the backslash at the end of `/etc/eks/bootstrap.sh demo` in line 2"],
     );
+    let cut_flags = shown(&machine(
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo \\\n  --use-max-pods false \\ \n  --kubelet-extra-args '--node-labels=a=b --max-pods=20'\n",
+    ));
+    assert_has(
+        &cut_flags,
+        &[
+            "expected: label a=b: has no effect where it stands",
+            "expected: capacity for 20 pods: has no effect",
+        ],
+    );
     let behind_blank = message("true").replacen("--//\n", "--//\n\n", 1);
     assert_has(
         &shown(&machine(&behind_blank)),
