@@ -78,7 +78,7 @@ const UNITS: [&str; 20] = [
 ];
 
 /// Messages of programs that need a machine of their own.
-const OF_A_MACHINE: [(&str, &str); 9] = [
+const OF_A_MACHINE: [(&str, &str); 10] = [
     ("modprobe: FATAL: Module", "load a kernel module"),
     (
         "Could not set property: ",
@@ -89,6 +89,7 @@ const OF_A_MACHINE: [(&str, &str); 9] = [
     ("Failed to set time", "set the clock"),
     ("Failed to set ntp", "start a time service"),
     ("Failed to connect to bus", "use the system bus"),
+    ("swapon failed: Operation not permitted", "turn swap on"),
     (
         "fuse-overlayfs: not a block device",
         "tell the disk of its root file system by `df` or `findmnt`",

@@ -46,7 +46,7 @@ fn is_metadata(call: &AwsCall) -> bool {
     call.service == Service::Imds && call.operation != metadata_path::TOKEN
 }
 
-fn remedy(plan: &Plan, path: &str) -> String {
+pub(super) fn remedy(plan: &Plan, path: &str) -> String {
     if path.starts_with("meta-data/tags") {
         let name = path.strip_prefix("meta-data/tags/instance/").unwrap_or("NAME");
         let tags = format!("instance: {{ metadata: {{ instance_tags: true }}, tags: {{ {name}: VALUE }} }}");

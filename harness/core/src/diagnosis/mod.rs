@@ -94,7 +94,7 @@ pub(crate) use power::reboot_times;
 pub(crate) use script::how_to_serve_object;
 pub(crate) use script_output::last_words_of;
 pub(crate) use script_remedy::unknown_package;
-pub(crate) use stored_values::{how_to_store_object, how_to_store_value};
+pub(crate) use stored_values::{how_to_store_object, how_to_store_value, is_in_another_region};
 pub(crate) use types::Finding;
 pub use types::{Diagnosis, ScriptLocation};
 pub(crate) use unit_lines::ignored_unit_lines;

@@ -1,11 +1,12 @@
 //! While the script runs: its AWS calls and its exit.
 
 use super::facts::{Evidence, Facts, between};
+use super::metadata_path;
 use super::missing_disk;
 use super::script_output::{
     LastOutput, is_by_script, is_complaint, is_failure, last_output, line_of_failed_job, shortened,
 };
-use super::script_remedy::{certain_remedy, missing_name};
+use super::script_remedy::{certain_remedy, missing_name, silent_end};
 use super::stored_values;
 use super::types::Finding;
 use super::unusable_script::unusable_script;
@@ -133,6 +134,9 @@ pub(super) fn describe_failed(facts: &Facts<'_>) -> Option<Finding> {
     let evidence = Evidence::call(at, call);
     let own = &facts.plan.cluster.name;
     let requested = call.subject.as_deref().unwrap_or(own);
+    if requested.contains('<') {
+        return error_page_as_name(facts, at, call);
+    }
     if call.error.as_deref() == Some("ResourceNotFoundException") {
         let because = format!(
             "there is no cluster `{requested}` in {}; the account's cluster is `{own}`",
@@ -162,6 +166,27 @@ pub(super) fn describe_failed(facts: &Facts<'_>) -> Option<Finding> {
         format!("the cluster `{requested}` is {status}, and the script waits for it to become ACTIVE");
     let remedy = "wait for the cluster before instances are started".to_owned();
     facts.found(Cause::DescribeFailed, because, &evidence, remedy)
+}
+
+/// The name of the cluster is a page of the metadata service, which the script took for a value.
+fn error_page_as_name(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Finding> {
+    let before = facts.calls().filter(|(seen, call)| {
+        *seen <= at && call.service == Service::Imds && (400..600).contains(&call.status)
+    });
+    let because = "the name of the cluster in the script is an error page".to_owned();
+    let Some((_, page)) = before.last() else {
+        let remedy = "let the script check what it read before it uses it, such as `curl --fail`".to_owned();
+        return facts.found(Cause::DescribeFailed, because, &Evidence::call(at, call), remedy);
+    };
+    let because = format!(
+        "{because}: the metadata service answered `{}` with {}, and the script took its page for the value",
+        page.operation, page.status
+    );
+    let remedy = format!(
+        "let the script check the response (`curl --fail`); {}",
+        metadata_path::remedy(facts.plan, &page.operation)
+    );
+    facts.found(Cause::DescribeFailed, because, &Evidence::call(at, page), remedy)
 }
 
 /// The status that DescribeCluster returns at a time.
@@ -273,6 +298,10 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
         .as_ref()
         .and_then(|words| missing_disk::remedy(facts, &words.line.message));
     let remedy = disk.unwrap_or(remedy);
+    let remedy = match words {
+        Some(_) => remedy,
+        None => silent_end(facts).unwrap_or(remedy),
+    };
     let certain = words
         .as_ref()
         .and_then(|words| certain_remedy(facts, words.line.message.trim()));

@@ -37,6 +37,22 @@ pub(super) fn missing_name(facts: &Facts<'_>, message: &str) -> Option<String> {
     ))
 }
 
+/// What to do about a script that ends without a word.
+pub(super) fn silent_end(facts: &Facts<'_>) -> Option<String> {
+    const ENDS: [&str; 4] = ["set -e", "set -o errexit", "bash -e", "sh -e"];
+    let text = facts.user_data_text()?;
+    let line = (1..).zip(text.lines()).find(|(_, line)| {
+        let line = line.trim_start();
+        ENDS.iter().any(|words| line.contains(words)) && (line.starts_with("set ") || line.starts_with("#!"))
+    });
+    let (number, _) = line?;
+    Some(format!(
+        "line {number} ends the script at the first command that fails, and this one prints nothing, as `grep` does when it finds \
+         nothing: add `trap 'echo \"line $LINENO failed\" >&2' ERR` below that line to see which, and `|| true` behind a command that \
+         may fail"
+    ))
+}
+
 /// What to do if `set -u` ended the script at a variable.
 fn unset_variable(message: &str) -> Option<String> {
     let name = message

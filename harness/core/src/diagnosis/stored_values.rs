@@ -34,6 +34,12 @@ impl<'a> MissingValue<'a> {
 
     /// How to store the value, or to correct its name.
     pub(super) fn remedy(&self, plan: &Plan) -> String {
+        if is_in_another_region(plan, self.call) {
+            return format!(
+                "request {} in its own region (`--region {}`), or set the region of the instance, from which the AWS CLI has it",
+                self.what, plan.region
+            );
+        }
         if let Some((stack, id)) = self.stack_without_it(plan) {
             return correct_resource(stack, id);
         }
@@ -53,6 +59,17 @@ impl<'a> MissingValue<'a> {
         };
         format!("to store the {what} that AWS has, {store}; or correct its name in the script")
     }
+}
+
+/// Whether a request is for a parameter or a secret of the scenario, and goes to another region.
+pub(crate) fn is_in_another_region(plan: &Plan, call: &AwsCall) -> bool {
+    let name = call.subject.as_deref().unwrap_or_default();
+    let is_stored = match call.service {
+        CalledService::Known(Service::Ssm) => plan.aws.parameters.contains_key(name),
+        CalledService::Known(Service::Secretsmanager) => plan.aws.secrets.contains_key(name),
+        _ => false,
+    };
+    is_stored && !call.host.contains(plan.region.as_str())
 }
 
 /// How a scenario stores a parameter or a secret.
@@ -144,6 +161,13 @@ pub(super) fn not_stored(facts: &Facts<'_>) -> Option<Finding> {
         let because = format!(
             "the script reads {} `{id}`, which the stack `{}` does not have",
             missing.what, stack.name
+        );
+        return facts.final_(Cause::ScriptFailed, because, &evidence, remedy);
+    }
+    if is_in_another_region(facts.plan, missing.call) {
+        let because = format!(
+            "the script reads {} {} at {}, and it is in {}",
+            missing.what, missing.name, missing.call.host, facts.plan.region
         );
         return facts.final_(Cause::ScriptFailed, because, &evidence, remedy);
     }

@@ -205,6 +205,11 @@ fn of_ami(observation: &Observation, message: &str) -> String {
             " (a limit of nodejoin: `{package}` is not downloaded, and a command of it is missing: add it with an overlay)"
         );
     }
+    if message.starts_with("swapon: ") {
+        return " (a limit of nodejoin: a container has no swap. On an instance it succeeds, and a kubelet exits on a machine with swap, \
+                unless its configuration has `failSwapOn: false`)"
+            .to_owned();
+    }
     match message.contains("command not found") || message.contains("No such file or directory") {
         true => " (if your AMI has it, this is a limit of nodejoin: add it with an overlay)".to_owned(),
         false => String::new(),
@@ -249,7 +254,7 @@ fn is_shell_error(message: &str) -> bool {
 
 /// Whether a program for files reports what it could not do, or `systemctl` a unit that does not exist.
 fn is_program_error(message: &str) -> bool {
-    const PROGRAMS: [&str; 21] = [
+    const PROGRAMS: [&str; 22] = [
         "cat",
         "chgrp",
         "chmod",
@@ -268,6 +273,7 @@ fn is_program_error(message: &str) -> bool {
         "sed",
         "sha256sum",
         "stat",
+        "swapon",
         "tail",
         "tee",
         "touch",

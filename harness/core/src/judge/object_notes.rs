@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnosis::{how_to_serve_object, how_to_store_object, how_to_store_value};
+use crate::diagnosis::{how_to_serve_object, how_to_store_object, how_to_store_value, is_in_another_region};
 use crate::judge::verdict::{Note, NoteKind};
 use crate::observation::phases::user_data_done;
 use crate::observation::{AwsCall, Millis, Observation, ObservedEvent};
@@ -68,6 +68,13 @@ fn note(plan: &Plan, call: &AwsCall) -> Option<Note> {
         (Service::Secretsmanager, "the secret"),
     ];
     if let Some((service, what)) = of_value.into_iter().find(|(service, _)| call.service == *service) {
+        if is_in_another_region(plan, call) {
+            let what = format!(
+                "the user data requests {what} {name} at {}, and it is in {}: the node joined without it",
+                call.host, plan.region
+            );
+            return Some(Note::new(NoteKind::ObjectNotFound, what));
+        }
         let how = how_to_store_value(plan, service, name)?;
         let what = format!(
             "the user data requests {what} {name}, which the account of the scenario does not have, and the node joined without it (a \

@@ -212,11 +212,12 @@ pub struct AwsPlan {
     pub stacks: Vec<StackPlan>,
     /// Repositories of the account's image registry, `<account>.dkr.ecr.<region>.amazonaws.com`.
     pub repositories: Vec<RepositoryPlan>,
-    /// Parameters of Systems Manager, by name. The names of user data, such as `{{ cluster.name }}`, are filled in here
-    /// and in `secrets` and `buckets`, except in files.
+    /// Parameters of Systems Manager, by name. Those below `/aws/service/` are in each region, others in the region of
+    /// the scenario. The names of user data, such as `{{ cluster.name }}`, are filled in here and in `secrets` and
+    /// `buckets`, except in files.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, ParameterPlan>,
-    /// Secrets of Secrets Manager, by name.
+    /// Secrets of Secrets Manager in the region of the scenario, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, SecretPlan>,
     /// Buckets of S3, by name.

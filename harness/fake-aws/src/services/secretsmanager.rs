@@ -111,7 +111,9 @@ fn name_of<'a>(world: &'a World, region: &str, requested: &str) -> Option<&'a st
         let arn = secret_arn(world, region, name);
         name == requested || arn == requested || arn[..arn.len() - 7] == *requested
     };
-    let mut names = world.aws.secrets.keys();
+    // Another region has secrets of its own.
+    let is_of_region = region == world.region.as_str();
+    let mut names = world.aws.secrets.keys().filter(|_| is_of_region);
     names.find(|name| is_it(name)).map(String::as_str)
 }
 

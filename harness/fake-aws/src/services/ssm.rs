@@ -127,9 +127,18 @@ impl Parameters<'_> {
         )
     }
 
+    /// Whether the region of the request can have the parameter: each has those of its own, and those of AWS.
+    fn has(&self, name: &str) -> bool {
+        self.region == self.instance.world.region.as_str() || name.starts_with("/aws/service/")
+    }
+
     fn find(&self, name: &str) -> Option<Value> {
-        let all = &self.instance.world.aws.parameters;
+        let world = &self.instance.world;
         let name = plain(name);
+        if !self.has(name) {
+            return None;
+        }
+        let all = &world.aws.parameters;
         let (name, plan) = all.get_key_value(name).or_else(|| {
             // ARNs of names with and without a first slash are equal.
             all.get_key_value(name.trim_start_matches('/'))
@@ -224,7 +233,10 @@ impl Parameters<'_> {
             }
         };
         let all = &self.instance.world.aws.parameters;
-        let mut found = all.iter().filter(|(name, _)| is_below(name)).skip(start);
+        let mut found = all
+            .iter()
+            .filter(|(name, _)| is_below(name) && self.has(name))
+            .skip(start);
         let page: Vec<Value> = found
             .by_ref()
             .take(limit)

@@ -47,6 +47,16 @@ async fn the_cli_reads_parameters() {
     assert_eq!(several["Parameters"].as_array().unwrap().len(), 2);
     let missing = error(&aws.cli(&["ssm", "get-parameter", "--name", "/none"]).await);
     assert!(missing.contains("(ParameterNotFound)"), "{missing}");
+    let elsewhere = [
+        "--region",
+        "us-east-1",
+        "ssm",
+        "get-parameter",
+        "--name",
+        "/demo/name",
+    ];
+    let elsewhere = error(&aws.cli(&elsewhere).await);
+    assert!(elsewhere.contains("(ParameterNotFound)"), "{elsewhere}");
     let denied = error(
         &aws.cli(&["ssm", "get-parameters-by-path", "--path", "/many"])
             .await,

@@ -249,6 +249,7 @@ fn errors_of_programs_are_noted_unless_their_part_failed() {
         "ls: cannot access '/nope': No such file or directory",
         "sed: can't read /etc/x: No such file or directory",
         "Failed to restart acme.service: Unit acme.service not found.",
+        "swapon: /swapfile: swapon failed: Operation not permitted",
         "ls: 3 files",
         "error: ls",
         "cp -v /a /b: done",
@@ -265,7 +266,11 @@ fn errors_of_programs_are_noted_unless_their_part_failed() {
             what.strip_prefix("a command of the user data failed, and the script continued: ")
         })
         .collect();
-    assert_eq!(found.len(), 3, "{notes:?}");
+    assert_eq!(found.len(), 4, "{notes:?}");
+    assert!(
+        found[3].contains("a kubelet exits on a machine with swap"),
+        "{notes:?}"
+    );
     for (note, line) in found.iter().zip(lines) {
         assert!(note.starts_with(line), "{note}");
     }

@@ -119,6 +119,16 @@ fn missing_parameter() -> ObservedEvent {
     })
 }
 
+fn missing_parameter_at(host: &str) -> ObservedEvent {
+    match missing_parameter() {
+        ObservedEvent::Aws(call) => ObservedEvent::Aws(AwsCall {
+            host: host.to_owned(),
+            ..call
+        }),
+        other => other,
+    }
+}
+
 fn missing_stack() -> ObservedEvent {
     ObservedEvent::Aws(AwsCall {
         error: Some("ValidationError".to_owned()),
@@ -455,6 +465,25 @@ pub(super) fn cases() -> Vec<Case> {
             after_boot([
                 missing_parameter(),
                 cloud("An error occurred (ParameterNotFound) when calling the GetParameter operation:"),
+                failed_part(),
+            ]),
+        ),
+        Case::new(
+            "script that reads a parameter in another region",
+            after_boot([
+                missing_parameter_at("ssm.us-east-1.amazonaws.com"),
+                cloud("An error occurred (ParameterNotFound) when calling the GetParameter operation:"),
+                failed_part(),
+            ]),
+        )
+        .plan(|plan| {
+            let aws = serde_json::json!({ "parameters": { "/demo/name": "demo" } });
+            plan.aws = serde_json::from_value(aws).unwrap();
+        }),
+        Case::new(
+            "script that turns swap on",
+            after_boot([
+                cloud("swapon: /swapfile: swapon failed: Operation not permitted"),
                 failed_part(),
             ]),
         ),

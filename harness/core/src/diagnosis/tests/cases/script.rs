@@ -244,6 +244,20 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .plan(|plan| plan.limits.journal_lines = 2),
         Case::new("script that still calls AWS", after_boot([])),
+        Case::new("script that ends without a word", after_boot([failed_part()]))
+            .user_data("#!/bin/bash\nset -euo pipefail\nX=$(grep x /etc/none)\n"),
+        Case::new(
+            "script that takes an error page for the name of the cluster",
+            after_boot([
+                ObservedEvent::Aws(aws(Service::Imds, "meta-data/tags/instance/ClusterName", 404)),
+                ObservedEvent::Aws(AwsCall {
+                    subject: Some("<?xml version=\"1.0\"?><html>".to_owned()),
+                    error: Some("ResourceNotFoundException".to_owned()),
+                    ..aws(Service::Eks, "DescribeCluster", 404)
+                }),
+                failed_part(),
+            ]),
+        ),
         Case::new(
             "user data that never starts the kubelet",
             after_boot([done("DataSourceEc2")]),
