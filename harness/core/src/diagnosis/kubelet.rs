@@ -226,10 +226,15 @@ pub(super) fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
         return format!("remove all but one of the instance's tags {}", names(&tags));
     }
     if message.contains("failed to find ClusterID") {
-        return format!(
-            "tag the instance with kubernetes.io/cluster/{}=owned",
-            facts.plan.cluster.name
-        );
+        let tag = format!("kubernetes.io/cluster/{}=owned", facts.plan.cluster.name);
+        // EC2 refuses the tag there.
+        return match facts.plan.instance.metadata.instance_tags {
+            true => format!(
+                "turn tags in the metadata off (`InstanceMetadataTags`) and tag the instance with {tag}: EC2 does not have both, and the \
+                 AWS provider in kubelets before 1.27 needs this tag; or test with `--kubernetes 1.27` or newer"
+            ),
+            false => format!("tag the instance with {tag}"),
+        };
     }
     if let Some(command) = LiteralCommand::of_error(facts, message) {
         return command.remedy();

@@ -170,6 +170,8 @@ pub(super) fn cases() -> Vec<Case> {
             after_start(events)
         }),
         Case::new("instance without a cluster tag", ends_of(message)),
+        Case::new("instance with tags in its metadata and without a cluster tag", ends_of(message))
+            .plan(|plan| plan.instance.metadata.instance_tags = true),
         Case::new("instance with two cluster tags", ends_of("multiple cluster tags found")).plan(|plan| {
             let tags = ["a", "b"].map(|name| (format!("kubernetes.io/cluster/{name}"), "owned".to_owned()));
             plan.instance.tags.extend(tags);
