@@ -28,8 +28,15 @@ fn calls(command: Node<'_>, script: &str, path: &str) -> bool {
         .filter_map(|word| script.get(word.byte_range()))
         .map(|word| word.trim_matches(['"', '\'']))
         .collect();
-    let is_caller = words.first().is_some_and(|name| CALLERS.contains(name));
-    words.first() == Some(&path) || (is_caller && words.contains(&path))
+    let is_before = |word: &&&str| {
+        CALLERS.contains(*word) || word.starts_with(['-', '+']) || word.contains('=') || is_duration(word)
+    };
+    words.iter().find(|word| !is_before(word)) == Some(&path)
+}
+
+/// Whether a word is the time of `timeout`, such as `60s`.
+fn is_duration(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -48,6 +55,8 @@ mod tests {
             ("cat <<EOF\nusage: /opt/x/join.sh CLUSTER\nEOF\n", None),
             ("# /opt/x/join.sh demo\necho /opt/x/join.sh\n", None),
             ("/opt/x/join.sh.orig demo\n", None),
+            ("sudo cp /opt/x/join.sh /root/\n", None),
+            ("A=b timeout 60s /opt/x/join.sh demo\n", Some(1)),
         ] {
             assert_eq!(line_of_call(script, "/opt/x/join.sh"), line, "{script}");
         }

@@ -47,9 +47,9 @@ pub(super) fn silent_end(facts: &Facts<'_>) -> Option<String> {
     });
     let (number, _) = line?;
     Some(format!(
-        "line {number} ends the script at the first command that fails, and this one prints nothing, as `grep` does when it finds \
-         nothing: add `trap 'echo \"line $LINENO failed\" >&2' ERR` below that line to see which, and `|| true` behind a command that \
-         may fail"
+        "line {number} lets a script end at the first command that fails, which can print nothing, as `grep` does when it finds nothing: \
+         add `trap 'echo \"line $LINENO failed\" >&2' ERR` below that line to see whether and where, and `|| true` behind a command \
+         that may fail"
     ))
 }
 
