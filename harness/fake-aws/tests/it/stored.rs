@@ -107,6 +107,9 @@ async fn the_cli_reads_and_deletes_secrets() {
     assert_eq!(text["SecretString"], "{\"password\":\"x\"}");
     let arn = text["ARN"].as_str().unwrap();
     assert_eq!(json_of(&aws.cli(&get(arn)).await)["Name"], "demo/text");
+    let elsewhere = [&["--region", "us-east-1"][..], &get("demo/text")].concat();
+    let elsewhere = error(&aws.cli(&elsewhere).await);
+    assert!(elsewhere.contains("(ResourceNotFoundException)"), "{elsewhere}");
     // The boothook of Cluster API reads the parts of user data so, and deletes them.
     let query = ["--output", "text", "--query", "SecretBinary"];
     assert_eq!(
