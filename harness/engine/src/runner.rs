@@ -1,6 +1,7 @@
 //! Runs many plans, several at once, until the last one or a cancellation, and then removes everything.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -13,7 +14,9 @@ use nodejoin_core::run::concurrency;
 use nodejoin_core::run::event::{RunEvent, Summary};
 use nodejoin_docker::doctor::inotify_instances;
 use nodejoin_docker::{Engine, TearDown};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::complete::complete;
 use crate::context::{EnvironmentSource, RunContext};
@@ -25,8 +28,16 @@ use crate::scenario::{self, ScenarioResult};
 use crate::settings::Settings;
 use crate::trace_log::TraceLog;
 
-/// Runs scenarios that share one run on the container engine.
+/// Runs scenarios that share one run on the container engine, each on a thread of its own: one whose node writes
+/// without end delays the events of no other.
 pub struct Runner {
+    shared: Arc<SharedRun>,
+    /// Scenarios and probes that run.
+    threads: TaskTracker,
+}
+
+/// What the scenarios of a run share.
+struct SharedRun {
     context: RunContext,
     locks: NameLocks,
 }
@@ -40,21 +51,88 @@ impl Runner {
     }
 
     pub(crate) fn of(context: RunContext) -> Self {
+        let locks = NameLocks::default();
         Self {
-            context,
-            locks: NameLocks::default(),
+            shared: Arc::new(SharedRun { context, locks }),
+            threads: TaskTracker::new(),
         }
     }
 
-    /// Notes what traced plans run in this log.
+    /// Notes what traced plans run in this log. Call it before the first of them.
     #[must_use]
     pub fn with_traces(mut self, log: TraceLog) -> Self {
-        self.context.traces = log;
+        let shared = Arc::get_mut(&mut self.shared).expect("nothing runs yet");
+        shared.context.traces = log;
         self
     }
 
     /// Runs one scenario and reports its result. A cancelled scenario returns everything that it acquired, too.
     pub async fn run(&self, plan: &Plan, cancel: &CancellationToken) -> Verdict {
+        let plan = plan.clone();
+        self.on_a_thread(cancel, async move |shared, cancel| {
+            shared.run(&plan, &cancel).await
+        })
+        .await
+    }
+
+    /// Runs one plan up to the start of the kubelet, and reads the state of its machine.
+    pub async fn probe(&self, plan: &Plan, cancel: &CancellationToken) -> ProbeEnd {
+        let plan = plan.clone();
+        self.on_a_thread(cancel, async move |shared, cancel| {
+            shared.probe(&plan, &cancel).await
+        })
+        .await
+    }
+
+    /// Cancels the work when the future is dropped; [`Runner::tear_down`] waits for its end.
+    async fn on_a_thread<T, W>(&self, cancel: &CancellationToken, work: W) -> T
+    where
+        T: Send + 'static,
+        W: AsyncFnOnce(Arc<SharedRun>, CancellationToken) -> T + Send + 'static,
+    {
+        let (shared, runtime) = (Arc::clone(&self.shared), Handle::current());
+        let cancel = cancel.child_token();
+        let _cancelled_with_this = cancel.clone().drop_guard();
+        let thread = self
+            .threads
+            .spawn_blocking(move || runtime.block_on(work(shared, cancel)));
+        thread
+            .await
+            .unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    }
+
+    /// Announces the plans that will run, in their order, `jobs` at a time: the nodes of the next ones boot ahead while
+    /// the host has inotify instances for them.
+    pub async fn announce<'a>(&self, plans: impl IntoIterator<Item = &'a Plan>, jobs: usize) {
+        let factor = self.shared.context.run.engine().time_factor();
+        let plans: Vec<Plan> = plans.into_iter().map(|plan| factor.plan(plan)).collect();
+        let instances =
+            inotify_instances(self.shared.context.run.engine(), &self.shared.context.images).await;
+        let allowed = instances.map_or(0, concurrency::nodes_allowed);
+        let running = concurrency::max_concurrent_nodes(&plans, jobs);
+        let spare = usize::try_from(allowed)
+            .unwrap_or(usize::MAX)
+            .saturating_sub(running);
+        self.shared.context.ahead.announce(plans, jobs.min(spare));
+    }
+
+    /// The folder for the evidence of a plan that does not pass.
+    #[must_use]
+    pub fn evidence_folder(&self, plan: &Plan) -> PathBuf {
+        EvidenceFolder::path_for(&self.shared.context.folder.path, plan)
+    }
+
+    /// Shuts down this process' tasks, then removes everything that the run created, newest first.
+    pub async fn tear_down(self) -> TearDown {
+        self.threads.close();
+        self.threads.wait().await;
+        let shared = Arc::into_inner(self.shared).expect("a thread that has ended shares the run no longer");
+        shared.context.tear_down().await
+    }
+}
+
+impl SharedRun {
+    async fn run(&self, plan: &Plan, cancel: &CancellationToken) -> Verdict {
         let _lock = tokio::select! {
             lock = self.locks.acquire(plan) => lock,
             () = cancel.cancelled() => {
@@ -71,8 +149,7 @@ impl Runner {
         self.finish(plan, result, started)
     }
 
-    /// Runs one plan up to the start of the kubelet, and reads the state of its machine.
-    pub async fn probe(&self, plan: &Plan, cancel: &CancellationToken) -> ProbeEnd {
+    async fn probe(&self, plan: &Plan, cancel: &CancellationToken) -> ProbeEnd {
         let _lock = tokio::select! {
             lock = self.locks.acquire(plan) => lock,
             () = cancel.cancelled() => return ProbeEnd::Cancelled,
@@ -83,31 +160,6 @@ impl Runner {
         let end = Box::pin(probe::probe(&self.context, plan, cancel)).await;
         self.context.ahead.discard(plan);
         end
-    }
-
-    /// Announces the plans that will run, in their order, `jobs` at a time: the nodes of the next ones boot ahead while
-    /// the host has inotify instances for them.
-    pub async fn announce<'a>(&self, plans: impl IntoIterator<Item = &'a Plan>, jobs: usize) {
-        let factor = self.context.run.engine().time_factor();
-        let plans: Vec<Plan> = plans.into_iter().map(|plan| factor.plan(plan)).collect();
-        let instances = inotify_instances(self.context.run.engine(), &self.context.images).await;
-        let allowed = instances.map_or(0, concurrency::nodes_allowed);
-        let running = concurrency::max_concurrent_nodes(&plans, jobs);
-        let spare = usize::try_from(allowed)
-            .unwrap_or(usize::MAX)
-            .saturating_sub(running);
-        self.context.ahead.announce(plans, jobs.min(spare));
-    }
-
-    /// The folder for the evidence of a plan that does not pass.
-    #[must_use]
-    pub fn evidence_folder(&self, plan: &Plan) -> PathBuf {
-        EvidenceFolder::path_for(&self.context.folder.path, plan)
-    }
-
-    /// Shuts down this process' tasks, then removes everything that the run created, newest first.
-    pub async fn tear_down(self) -> TearDown {
-        self.context.tear_down().await
     }
 
     fn finish(&self, plan: &Plan, result: ScenarioResult, started: Instant) -> Verdict {
@@ -140,7 +192,7 @@ impl Runner {
 /// When `cancel` fires, running scenarios end at once, waiting ones count as cancelled, and the teardown still happens.
 pub async fn run_all(runner: Runner, plans: &[Plan], cancel: &CancellationToken) -> Summary {
     let started = Instant::now();
-    let context = &runner.context;
+    let context = &runner.shared.context;
     let events = context.events.clone();
     events.send(RunEvent::RunStarted {
         run: context.run.id().clone(),
