@@ -2,6 +2,7 @@
 
 mod broken;
 mod end;
+mod kills;
 mod progress;
 mod runs;
 mod together;
@@ -89,6 +90,8 @@ struct FurtherBoot {
 pub struct MutantCase {
     /// Part of the ids of its scenarios.
     pub id: String,
+    /// Line of the change, from 1.
+    pub line: u64,
     /// The whole script.
     pub text: String,
     /// Indexes of the scenarios that run the changed statement, the one that tells most first.

@@ -204,6 +204,7 @@ mod tests {
     fn mutant(reached_by: Vec<usize>) -> MutantCase {
         MutantCase {
             id: "a".to_owned(),
+            line: 1,
             text: String::new(),
             reached_by,
         }

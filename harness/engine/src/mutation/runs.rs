@@ -1,6 +1,6 @@
 //! The runs of mutants: which scenarios a mutant runs, in which order, and when its result is known.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::broken::broken_check;
 use super::end::{JoinEnd, MutantRun, without_kubelet};
+use super::kills::Kills;
 use super::progress::{MutantProgress, Survival};
 use super::together::merged;
 use super::{
@@ -46,8 +47,7 @@ pub(super) struct MutantRuns<'a> {
     /// Time after which no further scenario starts.
     until: Option<Instant>,
     cancel: &'a CancellationToken,
-    /// Mutants that each scenario killed.
-    kills: Mutex<BTreeMap<usize, usize>>,
+    kills: Kills,
     /// How joins of changed machines ended.
     joined: Mutex<Vec<(usize, MachineState, JoinEnd)>>,
     /// Addresses of instances.
@@ -72,7 +72,7 @@ impl<'a> MutantRuns<'a> {
             settings,
             until: settings.budget.map(|budget| Instant::now() + budget),
             cancel,
-            kills: Mutex::default(),
+            kills: Kills::default(),
             joined: Mutex::default(),
             taken: Mutex::default(),
             slots: Semaphore::new(settings.jobs.max(1)),
@@ -91,7 +91,8 @@ impl<'a> MutantRuns<'a> {
 
     /// A mutant before its runs.
     pub(super) fn begin<'m>(&self, mutant: &'m MutantCase) -> MutantProgress<'m> {
-        MutantProgress::new(mutant, self.order(&mutant.reached_by), self.settings.most)
+        let scenarios = self.kills.order(mutant.line, &mutant.reached_by);
+        MutantProgress::new(mutant, scenarios, self.settings.most)
     }
 
     /// Ids and expectations of all scenarios.
@@ -139,7 +140,7 @@ impl<'a> MutantRuns<'a> {
                 continue;
             }
             if matches!(run, MutantRun::Killed(_)) {
-                *self.kills.lock().entry(index).or_default() += 1;
+                self.kills.add(mutant.line, index);
             }
             result = progress.note(index, &scenarios, run);
             if result.is_some() {
@@ -205,6 +206,7 @@ impl<'a> MutantRuns<'a> {
         };
         let all = MutantCase {
             id: format!("{}-and-{}", first.id, mutants.len() - 1),
+            line: first.line,
             text,
             reached_by: Vec::new(),
         };
@@ -267,20 +269,6 @@ impl<'a> MutantRuns<'a> {
             scenario: survival.index,
             expect: expecting(&base.plan, &broken).expect,
         })
-    }
-
-    /// The scenarios of a mutant: the one that killed most, then the others in their order.
-    fn order(&self, reached_by: &[usize]) -> Vec<usize> {
-        let kills = self.kills.lock();
-        let kills = |index: &usize| kills.get(index).copied().unwrap_or_default();
-        let mut order = reached_by.to_vec();
-        if let Some(most) = order.iter().copied().max_by_key(kills)
-            && kills(&most) > 0
-        {
-            order.retain(|index| *index != most);
-            order.insert(0, most);
-        }
-        order
     }
 
     /// A probe of a scenario with a mutant, and what differs on its machine.

@@ -116,6 +116,7 @@ mod tests {
     fn each_mutant_is_in_one_group_with_a_scenario_that_it_has_not_run() {
         let case = |text: &str| MutantCase {
             id: text.to_owned(),
+            line: 1,
             text: text.to_owned(),
             reached_by: Vec::new(),
         };

@@ -244,6 +244,7 @@ fn cases(chosen: &[NamedMutant], base: &[BaseScenario], target: &TargetScript) -
         let reached_by = rarity::in_turns(&reached_by, &widest);
         MutantCase {
             id: one.id.clone(),
+            line: one.mutant.line,
             text: one.mutant.text.clone(),
             reached_by,
         }
