@@ -17,6 +17,7 @@
 //! | `input` | what an import reads |
 //! | `words` | words of AWS and Kubernetes as types |
 //! | `bottlerocket`, `windows` | check user data of these systems, and translate settings of Bottlerocket |
+//! | `known_fields` | the fields of files whose tools refuse others |
 //! | `scope` | tools whose nodes do not join by user data of EKS |
 //! | `text` | files that are user data themselves |
 //! | `mime` | the parts of MIME user data as they are |
@@ -48,6 +49,7 @@ mod error;
 mod input;
 mod instance_types;
 mod karpenter;
+mod known_fields;
 mod machine;
 mod mime;
 mod pulumi;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::facts::{Evidence, Facts};
 use super::types::Finding;
+use crate::kubernetes::node_labels::is_set_by_kubelets;
 use crate::kubernetes::{
     canonical_taint, labels_of_flag, labels_of_node, taint_texts, taints_of_node, value_of_flag,
 };
@@ -70,34 +71,6 @@ pub(super) fn differs(facts: &Facts<'_>) -> Option<Finding> {
         ),
     };
     facts.found(Cause::NodeDiffers, because, &evidence, remedy)
-}
-
-/// Whether kubelets set a label such as `team=web` themselves: of Kubernetes' own domains, only some.
-fn is_set_by_kubelets(label: &str) -> bool {
-    const OWN: [&str; 2] = ["kubernetes.io", "k8s.io"];
-    const ALLOWED: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
-    const KEYS: [&str; 10] = [
-        "kubernetes.io/hostname",
-        "kubernetes.io/os",
-        "kubernetes.io/arch",
-        "beta.kubernetes.io/os",
-        "beta.kubernetes.io/arch",
-        "beta.kubernetes.io/instance-type",
-        "failure-domain.beta.kubernetes.io/zone",
-        "failure-domain.beta.kubernetes.io/region",
-        "topology.kubernetes.io/zone",
-        "topology.kubernetes.io/region",
-    ];
-    let key = label.split('=').next().unwrap_or_default();
-    let Some((domain, _)) = key.split_once('/') else {
-        return true;
-    };
-    let is_in = |domains: &[&str]| {
-        domains
-            .iter()
-            .any(|of| domain == *of || domain.ends_with(&format!(".{of}")))
-    };
-    !is_in(&OWN) || is_in(&ALLOWED) || KEYS.contains(&key)
 }
 
 /// The flag of the bootstrap script for arguments of the kubelet.

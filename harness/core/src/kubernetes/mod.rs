@@ -12,9 +12,11 @@
 //! | `skew` | which kubelets an API server supports |
 //! | `requested` | the versions that a run requests |
 //! | `resources` | resources, verbs and label domains |
+//! | `node_labels` | which labels a kubelet may set itself |
 
 mod differences;
 mod kubelet_flags;
+pub mod node_labels;
 pub(crate) mod quantity;
 mod registered;
 mod requested;

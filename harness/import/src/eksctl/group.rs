@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::Tokens;
 
+use super::fields::check_group;
 use super::render::user_data;
 use crate::error::ImportError;
 use crate::machine::{
@@ -101,14 +102,17 @@ impl<'a> EksctlGroup<'a> {
                 "give the id of an AMI, such as `ami: ami-0123456789abcdef0`",
             ));
         }
+        let mut notes = Vec::new();
+        check_group(self.tree, self.is_managed, &mut notes)?;
         let family = self.family()?;
-        self.check_own_ami(family)?;
+        self.check(family)?;
         let mut machine = Machine {
             name: name.to_owned(),
             line: self.tree.line(),
             user_data: user_data(self, family)?,
             managed: self.is_bootstrapped_by_eks().then(|| self.managed()),
             traits: self.traits(family),
+            notes,
             ..Machine::default()
         };
         if self.text("overrideBootstrapCommand").is_some() && !self.is_bootstrapped_by_eks() {
@@ -136,49 +140,12 @@ impl<'a> EksctlGroup<'a> {
         Ok(machine)
     }
 
-    /// What eksctl refuses for a group with an AMI id.
-    fn check_own_ami(&self, family: AmiFamily) -> Result<(), ImportError> {
-        let command = self.text("overrideBootstrapCommand");
-        let is_own = self.text("ami").is_some_and(|ami| ami.starts_with("ami-"));
-        if is_own && self.text("amiFamily").is_none() {
-            let is_script = command
-                .as_ref()
-                .is_some_and(|command| command.contains("bootstrap.sh"));
-            let family = if is_script {
-                "AmazonLinux2"
-            } else {
-                "AmazonLinux2023"
-            };
-            return Err(self.invalid(
-                "eksctl refuses `ami` without `amiFamily`: its default is for its own AMIs only".to_owned(),
-                &format!("add `amiFamily: {family}`, or the family of that AMI"),
-            ));
-        }
-        let needs_command = matches!(family, AmiFamily::Al2 | AmiFamily::Ubuntu);
-        if is_own && needs_command && command.is_none() {
-            return Err(self.invalid(
-                "eksctl refuses `ami` without `overrideBootstrapCommand` for this `amiFamily`".to_owned(),
-                "add `overrideBootstrapCommand` with a call of /etc/eks/bootstrap.sh",
-            ));
-        }
-        if family == AmiFamily::Al2023
-            && command.is_some_and(|command| !crate::text::is_node_config(&command))
-        {
-            return Err(self.invalid_at(
-                "overrideBootstrapCommand",
-                "eksctl reads `overrideBootstrapCommand` of AmazonLinux2023 as a NodeConfig, and this is none".to_owned(),
-                "write a NodeConfig (`apiVersion: node.eks.aws/v1alpha1`); commands belong into `preBootstrapCommands`",
-            ));
-        }
-        Ok(())
-    }
-
     pub(super) fn invalid(&self, problem: String, hint: &str) -> ImportError {
         self.invalid_at("", problem, hint)
     }
 
     /// A mistake in the line of a key.
-    fn invalid_at(&self, key: &str, problem: String, hint: &str) -> ImportError {
+    pub(super) fn invalid_at(&self, key: &str, problem: String, hint: &str) -> ImportError {
         let place = self.tree.get(key).unwrap_or(self.tree);
         ImportError::Invalid {
             line: place.line(),
@@ -198,14 +165,15 @@ impl<'a> EksctlGroup<'a> {
             let is_old = minor.is_some_and(|minor| minor < AL2023_SINCE);
             return Ok(if is_old { AmiFamily::Al2 } else { AmiFamily::Al2023 });
         };
-        match word.as_str() {
-            "AmazonLinux2" => Ok(AmiFamily::Al2),
-            "AmazonLinux2023" => Ok(AmiFamily::Al2023),
-            "Bottlerocket" => Ok(AmiFamily::Bottlerocket),
-            ubuntu if ubuntu.starts_with("Ubuntu") => Ok(AmiFamily::Ubuntu),
-            windows if windows.starts_with("WindowsServer") => Ok(AmiFamily::Windows),
-            other => Err(self.invalid(
-                format!("unknown AMI family `{other}`"),
+        // eksctl reads the families in any case.
+        match word.to_ascii_lowercase().as_str() {
+            "amazonlinux2" => Ok(AmiFamily::Al2),
+            "amazonlinux2023" => Ok(AmiFamily::Al2023),
+            "bottlerocket" | "bottlerocketfips" => Ok(AmiFamily::Bottlerocket),
+            ubuntu if ubuntu.starts_with("ubuntu") => Ok(AmiFamily::Ubuntu),
+            windows if windows.starts_with("windowsserver") => Ok(AmiFamily::Windows),
+            _ => Err(self.invalid(
+                format!("unknown AMI family `{word}`"),
                 "set `amiFamily` to AmazonLinux2023, AmazonLinux2, Ubuntu2204, Bottlerocket or \
                  WindowsServer2022CoreContainer",
             )),

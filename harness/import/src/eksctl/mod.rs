@@ -3,11 +3,14 @@
 //! | file | content |
 //! | --- | --- |
 //! | `group.rs` | what a node group states |
+//! | `fields.rs`, `refusals.rs` | what eksctl refuses |
 //! | `render.rs` | the user data of each AMI family |
 //! | `cloud_config.rs` | the cloud-config of self-managed AL2 and Ubuntu nodes |
 
 mod cloud_config;
+mod fields;
 mod group;
+mod refusals;
 mod render;
 
 use crate::adopt::filled;
@@ -47,6 +50,7 @@ pub(crate) fn read(input: &Import<'_>, document: &Tree) -> Result<Imported, Impo
          describe-launch-template-versions`)"
             .to_owned(),
     );
+    fields::check_config(document, &mut reading.notes)?;
     let own = cluster(document);
     let region = document.text_at(&["metadata", "region"]);
     let here = region.as_deref().and_then(|region| region.parse().ok());

@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | `node_class.rs` | what a class states |
 //! | `node_pool.rs` | what a pool states: labels, taints, instance types |
+//! | `fields.rs` | the fields of both |
 //! | `labels.rs` | the labels that reach the kubelet |
 //! | `node.rs` | a class and a pool together: what the node must be |
 //! | `kubelet.rs` | settings of the kubelet as flags of AL2 |
@@ -13,6 +14,7 @@
 //! | `bottlerocket.rs` | the settings of Bottlerocket |
 
 mod bottlerocket;
+mod fields;
 mod kubelet;
 mod labels;
 mod node;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 
+use super::fields::{check_class, check_pool};
 use super::labels::{is_kept, notes};
 use super::node_class::NodeClass;
 use super::node_pool::NodePool;
@@ -59,6 +60,11 @@ impl KarpenterNode<'_> {
     }
 
     pub(super) fn machine(&self) -> Result<Machine, ImportError> {
+        let mut unknown = Vec::new();
+        check_class(self.class.document, &self.class.kind, &mut unknown)?;
+        if let Some(pool) = self.pool {
+            check_pool(pool.document, &mut unknown)?;
+        }
         let family = self.class.family()?;
         let options = self.options(family);
         let own = self.class.user_data();
@@ -66,6 +72,7 @@ impl KarpenterNode<'_> {
             name: self.name(),
             line: own.unwrap_or(self.class.document).line(),
             traits: self.class.traits(),
+            notes: unknown,
             ..Machine::default()
         };
         let text = own.and_then(Tree::text).unwrap_or_default();

@@ -17,7 +17,7 @@ pub(super) struct NodePool<'a> {
     pub(super) class: String,
     /// Key of its name among the labels of a node.
     pub(super) label: &'static str,
-    document: &'a Tree,
+    pub(super) document: &'a Tree,
     /// What its nodes are made of.
     template: &'a Tree,
     pub(super) kubelet: Option<&'a Tree>,

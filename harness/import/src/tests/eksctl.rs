@@ -157,7 +157,7 @@ fn the_default_of_the_ami_family_is_noted() {
         ("1.29", "AmazonLinux2 ", "`amiFamily: AmazonLinux2023`"),
         ("1.30", "AmazonLinux2023 ", "`amiFamily: AmazonLinux2`"),
     ] {
-        let note = note(version, "  spot: true\n").unwrap();
+        let note = note(version, "  minSize: 1\n").unwrap();
         assert!(note.contains(family) && note.contains(other), "{note}");
     }
     assert_eq!(note("1.30", "  amiFamily: AmazonLinux2\n"), None);
@@ -244,4 +244,80 @@ fn a_label_without_a_value_has_an_empty_one() {
                 managedNodeGroups:\n- { name: ng, labels: { gpu, role: web } }\n";
     let labels = machine(text).managed.unwrap().labels;
     assert_eq!((labels["gpu"].as_str(), labels["role"].as_str()), ("", "web"));
+}
+
+#[test]
+fn fields_that_eksctl_refuses_are_refused() {
+    let self_managed = [
+        ("  maxPodPerNode: 20\n", "has no field `maxPodPerNode`"),
+        ("  label: { a: b }\n", "has no field `label`"),
+        (
+            "  preBootstrapCommand: [echo]\n",
+            "has no field `preBootstrapCommand`",
+        ),
+        ("  spot: true\n", "only `managedNodeGroups` has it"),
+        ("  iam: { instanceRoleArn: x }\n", "write `instanceRoleARN`"),
+        (
+            "  kubeletExtraConfig: { authentication: {} }\n",
+            "eksctl refuses `authentication`",
+        ),
+        (
+            "  labels: { node-role.kubernetes.io/web: \"\" }\n",
+            "eksctl refuses the label",
+        ),
+        (
+            "  containerRuntime: dockerd\n",
+            "eksctl refuses `containerRuntime: dockerd`",
+        ),
+        (
+            "  amiFamily: Bottlerocket\n  preBootstrapCommands: [echo]\n",
+            "of a group with Bottlerocket",
+        ),
+        (
+            "  bottlerocket: { settings: {} }\n",
+            "with another `amiFamily` than Bottlerocket",
+        ),
+    ];
+    let managed = [
+        ("  kubeletExtraConfig: {}\n", "only `nodeGroups` has it"),
+        (
+            "  iam: { instanceProfileARN: x }\n",
+            "eksctl refuses `iam.instanceProfileARN`",
+        ),
+        (
+            "  amiFamily: AmazonLinux2\n  overrideBootstrapCommand: /opt/join\n",
+            "of a managed group without `ami`",
+        ),
+        (
+            "  amiFamily: AmazonLinux2023\n  ami: ami-1\n  maxPodsPerNode: 9\n",
+            "eksctl refuses `maxPodsPerNode` of a managed group",
+        ),
+    ];
+    let all = self_managed.map(|case| ("nodeGroups", case)).into_iter();
+    for (key, (group, problem)) in all.chain(managed.map(|case| ("managedNodeGroups", case))) {
+        let refused = refused("c", &config("1.33", key, group));
+        assert!(
+            refused.contains(problem) && refused.starts_with("line "),
+            "{refused}"
+        );
+    }
+    let top = config("1.33", "nodeGroups", "").replace("version:", "verison:");
+    assert!(refused("c", &top).contains("write `version`"));
+}
+
+#[test]
+fn a_field_that_is_like_no_other_is_noted_and_families_have_any_case() {
+    let text = config(
+        "1.33",
+        "nodeGroups",
+        "  amiFamily: amazonlinux2023\n  zonalPreference: a\n",
+    );
+    let machine = machine(&text);
+    assert_eq!(machine.traits.ami_family, Some(AmiFamily::Al2023));
+    assert_eq!(
+        machine.notes,
+        [
+            "line 8: nodejoin knows no field `zonalPreference` of a group of `nodeGroups`: if your version has none either, eksctl refuses it"
+        ]
+    );
 }

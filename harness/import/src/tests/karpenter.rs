@@ -303,3 +303,48 @@ fn settings_of_the_kubelet_in_a_pool_of_v1_have_no_effect() {
     let before = machine(&manifests("v1beta1"));
     assert_eq!((before.traits.max_pods, before.problems.len()), (Some(41), 0));
 }
+
+#[test]
+fn misspelt_fields_are_refused_and_unknown_ones_are_noted() {
+    for (class, pool, problem) in [
+        ("  userdata: x\n", POOL.to_owned(), "write `userData`"),
+        ("  taints: []\n", POOL.to_owned(), "only a NodePool has it"),
+        (
+            "  metadataOptions: { httpToken: required }\n",
+            POOL.to_owned(),
+            "write `httpTokens`",
+        ),
+        (
+            "",
+            POOL.replace("startupTaints:", "startupTaint:"),
+            "write `startupTaints`",
+        ),
+        (
+            "",
+            POOL.replace("  template:\n", "  taints: []\n  template:\n"),
+            "only `spec.template` of a NodePool has it",
+        ),
+        (
+            "",
+            POOL.replace("metadata: { labels", "metadata: { label"),
+            "write `labels`",
+        ),
+        (
+            "",
+            POOL.replace("effect: NoExecute", "efect: NoExecute"),
+            "write `effect`",
+        ),
+    ] {
+        let refused = refused("f", &format!("{}{pool}", class_of_al2023(class)));
+        assert!(
+            refused.contains(problem) && refused.starts_with("line "),
+            "{refused}"
+        );
+    }
+    let notes = machine(&with_pool("  amiFamily: AL2023\n  futureField: x\n")).notes;
+    assert!(notes[0].contains("knows no field `futureField`"), "{notes:?}");
+}
+
+fn class_of_al2023(spec: &str) -> String {
+    class(&format!("  amiFamily: AL2023\n{spec}"))
+}
