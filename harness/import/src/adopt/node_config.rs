@@ -158,7 +158,14 @@ impl NodeConfigs {
             self.dns = dns.iter().filter_map(Tree::text).map(str::to_owned).collect();
         }
         if let Some(pods) = document.text_at(&at("maxPods")) {
+            let earlier = self.flags.max_pods;
             self.flags.add(&format!("--max-pods={pods}"));
+            if let Some(earlier) = earlier.filter(|earlier| self.flags.max_pods != Some(*earlier)) {
+                self.ignored.push(format!(
+                    "`{CONFIG}.maxPods: {earlier}` has no effect: a later NodeConfig sets {pods}, and the part of EKS in a managed node \
+                     group is always the last one"
+                ));
+            }
         }
         let per_core = document.text_at(&at("podsPerCore"));
         self.pods_per_core = per_core.and_then(|pods| pods.parse().ok()).or(self.pods_per_core);
@@ -293,6 +300,24 @@ mod tests {
                 "the kubelet has no field `spec.kubelet.config.other` (line 8 of its document) and ignores it",
             ]
         );
+    }
+
+    #[test]
+    fn a_number_of_pods_that_a_later_config_replaces_is_named() {
+        let config = |pods: u32| {
+            format!(
+                "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {{ kubelet: {{ config: {{ maxPods: {pods} }} }} }}\n"
+            )
+        };
+        let mut configs = NodeConfigs::default();
+        configs.add(&config(20));
+        configs.add(&config(20));
+        assert_eq!(configs.ignored, Vec::<String>::new());
+        configs.add(&config(17));
+        assert_eq!(configs.flags.max_pods, Some(17));
+        let expected = "`spec.kubelet.config.maxPods: 20` has no effect: a later NodeConfig sets 17, and the part of EKS in a \
+                        managed node group is always the last one";
+        assert_eq!(configs.ignored, [expected]);
     }
 
     #[test]
