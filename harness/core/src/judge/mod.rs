@@ -19,6 +19,7 @@
 //! | `units.rs` | checks of systemd units |
 //! | `notes.rs` | problems of a node that joined nevertheless |
 //! | `label_notes.rs` | notes on labels whose value is what a program prints for nothing |
+//! | `lost_registration.rs` | notes on labels, taints and pods of flags that the Node of a trial lacks |
 //! | `object_notes.rs` | notes on objects of S3 that do not exist |
 //! | `golden.rs` | the difference between a node and its snapshot |
 //! | `verdict.rs` | the verdict as data |
@@ -37,6 +38,7 @@ mod join;
 mod joined_node;
 mod label_notes;
 mod lost;
+mod lost_registration;
 mod node;
 mod node_state;
 mod notes;

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::blame::placeholder_typos;
 use super::label_notes::labels_of_nothing;
+use super::lost_registration::lost_registration;
 use super::object_notes::missing_values;
 use super::{check, list};
 use crate::diagnosis::{
@@ -29,6 +30,7 @@ pub(super) fn notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
     notes.extend(without_token(plan, observation));
     notes.extend(rebooted(observation));
     notes.extend(labels_of_nothing(plan, observation));
+    notes.extend(lost_registration(plan, observation));
     let typos = placeholder_typos(plan).into_iter();
     notes.extend(typos.map(|what| Note::new(NoteKind::PlaceholderTypo, what)));
     notes

@@ -63,6 +63,8 @@ pub enum NoteKind {
     PlaceholderTypo,
     /// A label of the kubelet has the value that a program prints if it finds nothing.
     LabelOfNothing,
+    /// The Node of a trial has no label, taint or number of pods that a flag in the user data states.
+    RegistrationLost,
 }
 
 /// A problem of a node that joined nevertheless.
