@@ -197,10 +197,10 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
             facts.plan.cluster.name
         )
     };
-    facts.found(
-        Cause::EndpointUnreachable,
-        because,
-        &Evidence::journal(at, line),
-        remedy,
-    )
+    let evidence = Evidence::journal(at, line);
+    match without_scheme {
+        // No API server ever answers there.
+        true => facts.final_(Cause::EndpointUnreachable, because, &evidence, remedy),
+        false => facts.found(Cause::EndpointUnreachable, because, &evidence, remedy),
+    }
 }

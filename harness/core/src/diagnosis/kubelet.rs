@@ -6,6 +6,7 @@ use super::cut_value;
 use super::facts::{Evidence, Facts, between, names, sentence};
 use super::labels::{self, InvalidLabel};
 use super::literal_command::LiteralCommand;
+use super::script_remedy::emptied_file;
 use super::types::Finding;
 use super::versions;
 use crate::observation::{JournalLine, Millis};
@@ -246,6 +247,9 @@ pub(super) fn remedy_of(facts: &Facts<'_>, message: &str) -> String {
         return remedy;
     }
     if let Some(remedy) = cut_value::remedy(facts, message) {
+        return remedy;
+    }
+    if let Some(remedy) = emptied_file(facts, message) {
         return remedy;
     }
     if message.contains("failed to get docker version") {

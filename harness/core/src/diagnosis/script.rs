@@ -6,7 +6,7 @@ use super::missing_disk;
 use super::script_output::{
     LastOutput, is_by_script, is_complaint, is_failure, last_output, line_of_failed_job, shortened,
 };
-use super::script_remedy::{certain_remedy, missing_name, silent_end};
+use super::script_remedy::{certain_remedy, missing_line_break, missing_name, silent_end};
 use super::stored_values;
 use super::types::Finding;
 use super::unusable_script::unusable_script;
@@ -307,6 +307,7 @@ pub(super) fn failed(facts: &Facts<'_>) -> Option<Finding> {
         .and_then(|words| certain_remedy(facts, words.line.message.trim()));
     let remedy = certain.unwrap_or(remedy);
     let remedy = unusable.map_or(remedy, |script| script.remedy);
+    let remedy = missing_line_break(facts).unwrap_or(remedy);
     let unit = words.as_ref().and_then(|words| line_of_failed_job(facts, words));
     let (because, remedy) = match unit {
         Some((_, line)) => {

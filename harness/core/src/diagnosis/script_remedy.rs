@@ -2,6 +2,8 @@
 
 use super::facts::Facts;
 use super::limits::{is_removed, missing_command, missing_path, unit_not_found};
+use super::script_output::shortened;
+use crate::user_data::parse;
 
 /// What to do about a name in the last words of a script that nothing has: a unit, a package, a file or a command. An
 /// AMI may have what the node image lacks.
@@ -51,6 +53,55 @@ pub(super) fn silent_end(facts: &Facts<'_>) -> Option<String> {
          add `trap 'echo \"line $LINENO failed\" >&2' ERR` below that line to see whether and where, and `|| true` behind a command \
          that may fail"
     ))
+}
+
+/// What to do about a script whose commands stand in its first line, behind `#!`.
+pub(super) fn missing_line_break(facts: &Facts<'_>) -> Option<String> {
+    let parsed = parse(&facts.user_data()?);
+    let mut parts = parsed
+        .parts
+        .iter()
+        .map(|part| String::from_utf8_lossy(&part.content));
+    parts.find_map(|text| {
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let mut words = first.strip_prefix("#!")?.split_whitespace();
+        let interpreter = words.next()?;
+        let has_command = interpreter.contains("sh/") || words.any(|word| word.contains('/'));
+        let is_env = interpreter.ends_with("/env");
+        (has_command && !is_env && rest.trim().is_empty()).then(|| {
+            format!(
+                "write a line break behind the interpreter: `{}` is the first line of the script and all of it, so the interpreter takes \
+                 the commands for its arguments. `Fn::Join` with \"\" adds no line breaks",
+                shortened(first)
+            )
+        })
+    })
+}
+
+/// What to do about a file of the kubelet that the shell emptied before a command of the user data read it.
+pub(super) fn emptied_file(facts: &Facts<'_>, message: &str) -> Option<String> {
+    let text = facts.user_data_text()?;
+    (1..).zip(text.lines()).find_map(|(number, line)| {
+        let path = path_read_and_emptied(line).filter(|path| message.contains(path))?;
+        Some(format!(
+            "line {number} of the user data empties {path} before its command reads it, because the shell opens the file behind `>` first: \
+             write into another file, and move that to {path}"
+        ))
+    })
+}
+
+/// The path behind `>` of a command that has the same path as an argument.
+fn path_read_and_emptied(line: &str) -> Option<&str> {
+    let (command, rest) = line.trim_start().split_once('>')?;
+    // `>>` appends, and `2>` is about errors.
+    if rest.starts_with('>') || command.ends_with(|c: char| c.is_ascii_digit()) || command.starts_with('#') {
+        return None;
+    }
+    let path = rest.split_whitespace().next()?.trim_matches(['"', '\'']);
+    // What earlier commands of a pipe read, they may read before.
+    let mut words = command.rsplit('|').next()?.split_whitespace();
+    let is_read = words.any(|word| word.trim_matches(['"', '\'']) == path);
+    (path.starts_with('/') && is_read).then_some(path)
 }
 
 /// What to do if `set -u` ended the script at a variable.
@@ -145,7 +196,28 @@ pub(crate) fn unknown_package(message: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::unknown_package;
+    use super::{path_read_and_emptied, unknown_package};
+
+    #[test]
+    fn a_file_that_its_reader_empties_is_found() {
+        let path = "/etc/x.json";
+        for line in [
+            "jq '.a=1' /etc/x.json > /etc/x.json",
+            "  cat /etc/y | sed s/a/b/ \"/etc/x.json\" >/etc/x.json && true",
+        ] {
+            assert_eq!(path_read_and_emptied(line), Some(path), "{line}");
+        }
+        for line in [
+            "jq '.a=1' /etc/x.json > /etc/y.json",
+            "cat /etc/x.json >> /etc/x.json",
+            "# jq . /etc/x.json > /etc/x.json",
+            "jq . /etc/x.json 2> /etc/x.json",
+            "echo hi > /etc/x.json",
+            "echo hi",
+        ] {
+            assert_eq!(path_read_and_emptied(line), None, "{line}");
+        }
+    }
 
     #[test]
     fn a_package_that_a_tool_does_not_find_is_known_by_its_message() {

@@ -121,3 +121,18 @@ fn a_kubelet_waits_for_a_name_that_resolves_later() {
     assert!(!needs_name(Some(30.0), events()).is_final);
     assert!(needs_name(None, events()).is_final);
 }
+
+#[test]
+fn an_endpoint_without_its_scheme_is_final_and_one_that_does_not_answer_is_not() {
+    let found = |scheme: &str| {
+        let message = format!(
+            "E1121 10:00:00.000001     321 kubelet_node_status.go:93] Unable to register node \"n\" with API server: Post \
+             \"{scheme}://{HOST}/api/v1/nodes\": dial tcp 198.18.7.2: connect: connection refused"
+        );
+        let events = started().into_iter().chain([kubelet(&message)]);
+        let found = find(&plan(), &observed(events)).unwrap();
+        (found.diagnosis.cause, found.is_final)
+    };
+    assert_eq!(found("http"), (Cause::EndpointUnreachable, true));
+    assert_eq!(found("https"), (Cause::EndpointUnreachable, false));
+}

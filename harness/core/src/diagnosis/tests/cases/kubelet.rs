@@ -219,6 +219,11 @@ pub(super) fn cases() -> Vec<Case> {
             .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--root-dir=/a b'\n"),
         Case::new("command between single quotes, with a flag", ends_of("unknown shorthand flag: 's' in -s"))
             .user_data(LITERAL),
+        Case::new(
+            "configuration that its own reader emptied",
+            ends_of("failed to load Kubelet config file /etc/x.json, error failed to decode: Object 'Kind' is missing in ''"),
+        )
+        .user_data("#!/bin/bash\njq '.maxPods=20' /etc/x.json > /etc/x.json\n/etc/eks/bootstrap.sh demo\n"),
         Case::new("command between single quotes, with a word", ends_of("unknown command: http://x/id)"))
             .user_data(LITERAL),
         Case::new(

@@ -77,6 +77,15 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "script that is its first line alone",
+            after_boot([
+                failed_part(),
+                cloud("/bin/bash: -/: invalid option"),
+                done("DataSourceEc2Local"),
+            ]),
+        )
+        .user_data("#!/bin/bash -xe/etc/eks/bootstrap.sh demo"),
+        Case::new(
             "script of a user that reports an error of its own",
             after_boot([
                 cloud("2026-11-21 ERROR: gpu-bootstrap finds no disk"),
