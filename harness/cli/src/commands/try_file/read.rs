@@ -62,6 +62,7 @@ pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
     let (machines, mut not_tried) = selected(&imported, &args.select)?;
     let mut trials: Vec<Trial> = Vec::new();
     let added = added_keys(&args.with)?;
+    let mut refused = Vec::new();
     for machine in machines {
         let mut machine = machine.clone();
         added.adopt_into(&mut machine);
@@ -74,10 +75,20 @@ pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
                     is_mistake: false,
                 });
             }
-            Err(error) => return Err(TryError::new(format!("{name}: {error}"), error.hint())),
+            Err(error) => {
+                not_tried.push(NotTried {
+                    name: machine.name.clone(),
+                    reason: format!("{error}: {}", error.hint()),
+                    is_mistake: true,
+                });
+                refused.push(TryError::new(format!("{name}: {error}"), error.hint()));
+            }
         }
     }
     if trials.is_empty() {
+        if let (Some(error), 1) = (refused.pop(), not_tried.len()) {
+            return Err(error);
+        }
         return Err(nothing(&name, &not_tried));
     }
     let only = trials.first().filter(|_| trials.len() == 1);

@@ -115,6 +115,22 @@ fn the_remedy_for_another_ami_is_in_the_file_that_names_it() {
     assert!(text.contains("add `--with 'image: al2'`"), "{text}");
 }
 
+#[test]
+fn a_machine_that_is_not_filled_in_keeps_no_other_one_from_its_trial() {
+    let unfilled = "IyEvYmluL2Jhc2gKL2V0Yy9la3MvYm9vdHN0cmFwLnNoIDxjbHVzdGVyLW5hbWU+Cg==";
+    let filled = "IyEvYmluL2Jhc2gKL2V0Yy9la3MvYm9vdHN0cmFwLnNoIGRlbW8K";
+    let folder = folder(&[("versions.json", &VERSIONS.replacen(filled, unfilled, 1))]);
+    let (code, text) = output(folder.path(), &["try", "versions.json"]);
+    assert_eq!(code, 3, "there is no container engine: {text}");
+    assert!(text.contains("not tried") && text.contains("<cluster-name>"), "{text}");
+    assert!(text.contains("adopted      cluster name demo"), "{text}");
+    let (_, text) = output(folder.path(), &["try", "versions.json", "--select", "green"]);
+    assert!(!text.contains("not tried"), "{text}");
+    let (code, text) = output(folder.path(), &["try", "versions.json", "--select", "blue"]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("--set 'cluster-name=VALUE'"), "{text}");
+}
+
 /// The plan of a scenario without the paths of its files.
 fn plan(folder: &Path, file: &str) -> serde_json::Value {
     let output = Command::new(env!("CARGO_BIN_EXE_nodejoin"))
