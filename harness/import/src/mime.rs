@@ -77,6 +77,42 @@ pub(crate) fn foreign_boundaries(text: &str) -> Vec<(usize, &str)> {
     begins.map(|(number, _)| (number, boundary)).collect()
 }
 
+/// The message with its own boundary in place of others: what its author meant.
+pub(crate) fn with_own_boundaries(text: &str) -> Option<String> {
+    let foreign = foreign_boundaries(text);
+    let (_, boundary) = foreign.first()?;
+    let own = format!("--{boundary}");
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let others: Vec<&str> = foreign
+        .iter()
+        .filter_map(|(number, _)| lines.get(number - 1).copied())
+        .collect();
+    let meant = lines.iter().map(|line| match line.strip_suffix("--") {
+        _ if others.contains(line) => format!("{own}\n"),
+        Some(begin) if others.contains(&begin) => format!("{own}--\n"),
+        _ => format!("{line}\n"),
+    });
+    Some(meant.collect())
+}
+
+/// The lines, from 1, with the beginning of a NodeConfig that no empty line divides from the header of its part: it
+/// counts as header.
+pub(crate) fn open_headers(text: &str) -> Vec<usize> {
+    let Some(boundary) = split_head(text).and_then(|(head, _)| boundary(head)) else {
+        return Vec::new();
+    };
+    let own = format!("--{boundary}");
+    let (mut open, mut is_in_header) = (Vec::new(), false);
+    for (number, line) in (1..).zip(text.lines().map(str::trim_end)) {
+        if is_in_header && line.starts_with("apiVersion:") {
+            open.push(number);
+        }
+        let ends = line.is_empty() || line.starts_with("apiVersion:");
+        is_in_header = line == own || (is_in_header && !ends);
+    }
+    open
+}
+
 /// The lines, from 1, with the header of a part that an empty line precedes.
 pub(crate) fn late_headers(text: &str) -> Vec<usize> {
     let Some(boundary) = split_head(text).and_then(|(head, _)| boundary(head)) else {
@@ -213,6 +249,19 @@ mod tests {
         assert_eq!(foreign_boundaries(&misspelt), [(4, "==B==")]);
         let late = whole.replacen("--==B==\n", "--==B==\n\n", 1);
         assert_eq!(late_headers(&late), [6]);
+    }
+
+    #[test]
+    fn what_is_meant_by_another_boundary_or_without_an_empty_line_is_found() {
+        let head = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n";
+        let part = "Content-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1\n";
+        let right = format!("{head}--B\n{part}--B--\n");
+        let foreign = right.replace("--B", "--BB");
+        assert_eq!(with_own_boundaries(&foreign).as_deref(), Some(right.as_str()));
+        assert_eq!(with_own_boundaries(&right), None);
+        assert_eq!(open_headers(&right), [] as [usize; 0]);
+        let open = right.replacen("aws\n\napi", "aws\napi", 1);
+        assert_eq!(open_headers(&open), [6]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Flags of the kubelet that user data states where nothing reads them: the Node lacks their labels, taints and pods.
 
+use super::drop_in_folders;
 use super::kubelet_flags::KubeletFlags;
 use super::lost_lines::flags_behind_cut_commands;
 use super::lost_variables::LostVariable;
@@ -18,7 +19,9 @@ pub(super) struct LostFlags {
 impl LostFlags {
     pub(super) fn of(user_data: &[u8], stated: &Stated, variable: Option<&LostVariable>) -> Self {
         let mut lost = Self::default();
-        if let Some(meant) = mime::with_what_is_behind(&String::from_utf8_lossy(user_data)) {
+        let text = String::from_utf8_lossy(user_data);
+        let meant = mime::with_what_is_behind(&text).or_else(|| mime::with_own_boundaries(&text));
+        if let Some(meant) = meant {
             let meant = Stated::of(meant.as_bytes());
             lost.wanted = meant.flags;
         }
@@ -32,6 +35,9 @@ impl LostFlags {
         }
         for text in flags_behind_cut_commands(&stated.text) {
             lost.add(text, is_only_call);
+        }
+        for text in drop_in_folders::lost_flags(user_data) {
+            lost.add(text, true);
         }
         if let Some(variable) = variable {
             lost.add(variable.flags.clone(), variable.is_certain);

@@ -24,6 +24,11 @@ pub(super) fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
              part as plain text"
         )
     });
+    let open = mime::open_headers(&text).into_iter().map(|line| {
+        format!(
+            "line {line} begins a NodeConfig, and no empty line ends the header of its part before it: nodeadm does not find it"
+        )
+    });
     let escaped = (1..).zip(text.lines()).find(|(_, line)| line.contains("$${"));
     let escaped = escaped.map(|(line, _)| {
         format!(
@@ -43,6 +48,7 @@ pub(super) fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
         .chain(behind)
         .chain(foreign)
         .chain(late)
+        .chain(open)
         .chain(escaped);
     notes.chain(cut_commands(&text, stated)).collect()
 }

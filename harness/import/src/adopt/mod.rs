@@ -34,6 +34,7 @@
 //! | `cloud_config_keys` | keys of a cloud-config that have no effect |
 //! | `stand_ins` | names values of the cluster that no file states |
 //! | `lost_lines` | lines that nothing runs |
+//! | `drop_in_folders` | drop-ins that systemd does not read |
 //! | `lost_variables` | a variable that nothing reads |
 //! | `lost_flags` | flags of the kubelet that nothing reads |
 //! | `expectations` | what the node must have |
@@ -47,6 +48,7 @@ mod assigned;
 mod bootstrap_call;
 mod cloud_config_keys;
 mod cluster;
+mod drop_in_folders;
 mod endpoint;
 mod error;
 mod expectations;

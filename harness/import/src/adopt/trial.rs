@@ -12,6 +12,7 @@ use super::ami::{self, AmiFiles};
 use super::bootstrap_call::BootstrapCall;
 use super::cloud_config_keys;
 use super::cluster::{self, Surroundings};
+use super::drop_in_folders;
 use super::error::AdoptError;
 use super::expectations;
 use super::lost_flags::LostFlags;
@@ -162,10 +163,12 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let swap = cloud_config_keys::swap(own, &stated.text);
     let ignored: BTreeSet<String> = stated.calls.iter().flat_map(BootstrapCall::ignored).collect();
     let lost = lost_lines::lost_lines(own, &stated);
+    let unread = drop_in_folders::unread(&String::from_utf8_lossy(&plain(own)));
     let texts = ignored
         .iter()
         .chain(&stated.configs.ignored)
         .chain(&lost)
+        .chain(&unread)
         .chain(lost_variable.as_ref().map(|variable| &variable.why))
         .chain(&machine.problems)
         .chain(&swap);
