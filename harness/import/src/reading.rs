@@ -113,6 +113,13 @@ fn described(mut machine: Machine) -> Result<Machine, ImportError> {
              and Terraform's `user_data_base64` take it"
                 .to_owned(),
         ),
+        None if content.starts_with([' ', '\t']) && text::format(content.trim_start()).is_some() => {
+            machine.notes.push(
+                "cloud-init does not run the user data: blanks stand before its first line; remove \
+                 them from all lines"
+                    .to_owned(),
+            );
+        }
         None => machine.notes.push(format!(
             "cloud-init does not run the user data: it begins with `{}`, which is neither `#!`, `#cloud-config` nor a MIME header",
             text::beginning(content)

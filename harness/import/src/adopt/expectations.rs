@@ -43,7 +43,12 @@ pub(crate) fn expectations(
         .iter()
         .filter(|taint| !traits.taints.contains(taint));
     taints.extend(lost_taints.cloned());
-    let pods = lost.wanted.max_pods.or(pods);
+    // A later flag that a command writes takes precedence: which one counts is not known.
+    let has_another = stated
+        .flags_elsewhere
+        .iter()
+        .any(|flag| flag.starts_with("--max-pods="));
+    let pods = lost.wanted.max_pods.or(pods.filter(|_| !has_another));
     for (key, value) in &labels {
         let reason = without_effect(lost.wanted.labels.contains_key(key));
         line(

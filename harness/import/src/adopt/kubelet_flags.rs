@@ -72,18 +72,32 @@ impl KubeletFlags {
                 _ if label.chars().all(|c| c == UNKNOWN) => self
                     .unclear
                     .push("labels in `--node-labels` that only a run of the script shows".to_owned()),
+                _ if is_literal(label) => self.unclear.push(format!(
+                    "the label `{label}`: it is not valid, and a kubelet that gets it exits"
+                )),
                 _ => self.unclear.push(format!("the label `{}`", shown(label))),
             }
         }
     }
 
+    /// The last one of several flags counts.
     fn taints(&mut self, value: &str) {
+        let replaced: Vec<String> = self.taints.drain(..).map(|taint| taint.to_string()).collect();
+        if !replaced.is_empty() {
+            self.unclear.push(format!(
+                "the taints {} of an earlier `--register-with-taints`: the kubelet takes the last one only",
+                replaced.join(", ")
+            ));
+        }
         for text in value.split(',').filter(|text| !text.is_empty()) {
             match taint(text).filter(|_| is_known(text)) {
                 Some(taint) => self.taints.push(taint),
                 None if text.chars().all(|c| c == UNKNOWN) => self.unclear.push(
                     "taints in `--register-with-taints` that only a run of the script shows".to_owned(),
                 ),
+                None if is_literal(text) => self.unclear.push(format!(
+                    "the taint `{text}`: it is not `KEY=VALUE:EFFECT`, and a kubelet that gets it exits"
+                )),
                 None => self.unclear.push(format!("the taint `{}`", shown(text))),
             }
         }
@@ -129,6 +143,11 @@ fn is_label(key: &str, value: &str) -> bool {
     };
     let name = key.rsplit('/').next().unwrap_or_default();
     !name.is_empty() && is_name(name) && is_name(value)
+}
+
+/// Whether neither a shell nor a template replaces a part of a text.
+fn is_literal(text: &str) -> bool {
+    is_known(text) && !text.contains(['$', '{', '<', '`'])
 }
 
 fn is_known(text: &str) -> bool {
@@ -243,10 +262,10 @@ mod tests {
             flags.unclear,
             [
                 "the label `id=...`",
-                "the label `odd`",
-                "the label `sp@ce=x`",
+                "the label `odd`: it is not valid, and a kubelet that gets it exits",
+                "the label `sp@ce=x`: it is not valid, and a kubelet that gets it exits",
                 "`--max-pods=...`",
-                "the taint `t`",
+                "the taint `t`: it is not `KEY=VALUE:EFFECT`, and a kubelet that gets it exits",
                 "flags of the kubelet that only a run of the script shows"
             ]
         );

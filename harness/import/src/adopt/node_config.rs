@@ -24,6 +24,9 @@ pub(crate) struct NodeConfigs {
     pub(crate) is_any: bool,
     /// From what nodeadm computes the number of pods.
     pub(crate) max_pods_expression: Option<String>,
+    /// The number of pods in a flag, and in the configuration of the kubelet.
+    flag_max_pods: Option<u32>,
+    config_max_pods: Option<u32>,
     /// The limit of pods for each processor; `None` or 0: none.
     pub(crate) pods_per_core: Option<u32>,
     /// Fields that nodeadm does not know and ignores, each with what to do.
@@ -145,9 +148,30 @@ impl NodeConfigs {
             expression.filter(|text| !text.is_empty()),
         );
         self.kubelet_config(document);
-        for flag in document.items_at(&["spec", "kubelet", "flags"]) {
-            self.flags.add(flag.text().unwrap_or_default());
+        self.kubelet_flags(document);
+    }
+
+    /// nodeadm puts the flags of all documents into one command line, whose values the kubelet prefers to its
+    /// configuration.
+    fn kubelet_flags(&mut self, document: &Tree) {
+        let flags = document.items_at(&["spec", "kubelet", "flags"]).iter();
+        let words: Vec<&str> = flags.filter_map(Tree::text).collect();
+        self.flags.max_pods = self.flag_max_pods;
+        self.flags.add(&words.join(" "));
+        self.flag_max_pods = self.flags.max_pods;
+        if let Some((flag, config)) = self
+            .flag_max_pods
+            .zip(self.config_max_pods)
+            .filter(|(one, other)| one != other)
+        {
+            let text = format!(
+                "`{CONFIG}.maxPods: {config}` has no effect: the flag `--max-pods={flag}` takes precedence"
+            );
+            if !self.ignored.contains(&text) {
+                self.ignored.push(text);
+            }
         }
+        self.flags.max_pods = self.flag_max_pods.or(self.config_max_pods);
     }
 
     fn kubelet_config(&mut self, document: &Tree) {
@@ -158,14 +182,17 @@ impl NodeConfigs {
             self.dns = dns.iter().filter_map(Tree::text).map(str::to_owned).collect();
         }
         if let Some(pods) = document.text_at(&at("maxPods")) {
-            let earlier = self.flags.max_pods;
-            self.flags.add(&format!("--max-pods={pods}"));
-            if let Some(earlier) = earlier.filter(|earlier| self.flags.max_pods != Some(*earlier)) {
+            let mut read = KubeletFlags::default();
+            read.add(&format!("--max-pods={pods}"));
+            self.flags.unclear.append(&mut read.unclear);
+            let earlier = self.config_max_pods;
+            if let Some(earlier) = earlier.filter(|earlier| read.max_pods.is_some_and(|now| now != *earlier))
+            {
                 self.ignored.push(format!(
-                    "`{CONFIG}.maxPods: {earlier}` has no effect: a later NodeConfig sets {pods}, and the part of EKS in a managed node \
-                     group is always the last one"
+                    "`{CONFIG}.maxPods: {earlier}` has no effect: a later NodeConfig sets {pods}"
                 ));
             }
+            self.config_max_pods = read.max_pods.or(earlier);
         }
         let per_core = document.text_at(&at("podsPerCore"));
         self.pods_per_core = per_core.and_then(|pods| pods.parse().ok()).or(self.pods_per_core);
@@ -315,8 +342,25 @@ mod tests {
         assert_eq!(configs.ignored, Vec::<String>::new());
         configs.add(&config(17));
         assert_eq!(configs.flags.max_pods, Some(17));
-        let expected = "`spec.kubelet.config.maxPods: 20` has no effect: a later NodeConfig sets 17, and the part of EKS in a \
-                        managed node group is always the last one";
+        let expected = "`spec.kubelet.config.maxPods: 20` has no effect: a later NodeConfig sets 17";
+        assert_eq!(configs.ignored, [expected]);
+    }
+
+    #[test]
+    fn a_flag_of_an_earlier_config_takes_precedence_over_a_setting_of_a_later_one() {
+        let mut configs = NodeConfigs::default();
+        configs.add(
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { flags: [--max-pods=20, --node-labels, a=b] } }\n",
+        );
+        configs.add(
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { config: { maxPods: 30 } } }\n",
+        );
+        assert_eq!(
+            (configs.flags.max_pods, configs.flags.labels["a"].as_str()),
+            (Some(20), "b")
+        );
+        let expected =
+            "`spec.kubelet.config.maxPods: 30` has no effect: the flag `--max-pods=20` takes precedence";
         assert_eq!(configs.ignored, [expected]);
     }
 

@@ -245,15 +245,18 @@ impl Stated {
     }
 }
 
-/// The value of a flag in a line, if nothing in it is a variable. A slash behind the last `=` ends the text of `sed`.
-fn literal_of<'a>(line: &'a str, flag: &str) -> Option<&'a str> {
+/// The value of a flag in a line without the words in it that are variables. A slash behind the last sign of a label or
+/// taint ends the text of `sed`.
+fn literal_of(line: &str, flag: &str) -> Option<String> {
     let (_, after) = line.split_once(flag)?;
     let value = after.strip_prefix('=')?.trim_start_matches(['"', '\'', '\\']);
     let end = value.find([' ', '"', '\'', '\\', ';']).unwrap_or(value.len());
-    let last = value[..end].rfind('=').unwrap_or(0);
+    let last = value[..end].rfind(['=', ':']).unwrap_or(0);
     let slash = value[last..end].find('/').map(|slash| last + slash);
-    let value = &value[..slash.unwrap_or(end)];
-    (!value.is_empty() && !value.contains(['$', UNKNOWN])).then_some(value)
+    let words = value[..slash.unwrap_or(end)].split(',');
+    let known: Vec<&str> = words.filter(|word| !word.contains(['$', UNKNOWN])).collect();
+    let value = known.join(",");
+    (!value.is_empty()).then_some(value)
 }
 
 /// The cloud-config that cloud-init makes of a Jinja template, with unknown values.
@@ -368,6 +371,19 @@ mod tests {
               /etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=a=b,c=d --max-pods=29'\n",
         );
         assert_eq!(stated.flags_elsewhere, ["--max-pods=110"]);
+    }
+
+    #[test]
+    fn a_label_beside_a_variable_and_a_taint_without_a_value_are_read() {
+        let elsewhere = |line: &str| Stated::of(format!("#!/bin/bash\n{line}\n").as_bytes()).flags_elsewhere;
+        assert_eq!(
+            elsewhere("echo --node-labels=a=b,instance=$(curl x) > /etc/x"),
+            ["--node-labels=a=b"]
+        );
+        assert_eq!(
+            elsewhere("echo --register-with-taints=karpenter.sh/unregistered:NoExecute > /etc/x"),
+            ["--register-with-taints=karpenter.sh/unregistered:NoExecute"]
+        );
     }
 
     #[test]
