@@ -9,7 +9,10 @@ use crate::machine::{FileFormat, LaunchTemplateVersion, Machine, ManagedNodeGrou
 use crate::reading::Reading;
 use crate::text::from_base64;
 use crate::tree::Tree;
-use crate::words::{ami_id, family_of_image, stand_ins_of_image, version_of_image};
+use crate::words::{ami_id, arn_parts, family_of_image, stand_ins_of_image, version_of_image};
+
+/// The instance type of a managed node group that states none.
+pub(crate) const GROUP_INSTANCE_TYPE: &str = "t3.medium";
 
 /// The word in the first version of a launch template that Rancher creates, because templates cannot be empty.
 const PLACEHOLDER: &str = "placeholder";
@@ -64,7 +67,7 @@ pub(crate) fn launch_template(name: &str, data: &Tree) -> Result<Machine, Import
         traits: traits(data),
         ..Machine::default()
     };
-    if let Some(field) = data.get("UserData") {
+    if let Some(field) = data.get("UserData").filter(|field| field.text() != Some("")) {
         let text = field.text().unwrap_or_default();
         machine.line = field.line();
         machine.user_data = Some(from_base64(text, field.line())?).filter(|bytes| !bytes.is_empty());
@@ -85,6 +88,19 @@ pub(crate) fn add_managed(machine: &mut Machine) {
             "the launch template names no AMI: EKS adds its own part to the user data in a managed node group"
                 .to_owned(),
         );
+    }
+}
+
+/// EC2 requires no tokens where neither the metadata options nor the AMI do: the AMIs for Amazon Linux 2 do not.
+pub(crate) fn default_tokens(machine: &mut Machine) {
+    let text = machine
+        .user_data
+        .as_deref()
+        .map(String::from_utf8_lossy)
+        .unwrap_or_default();
+    let is_al2 = text.contains("/etc/eks/bootstrap.sh") && !text.contains("node.eks.aws");
+    if is_al2 && machine.traits.http_tokens.is_none() {
+        machine.traits.http_tokens = Some(Tokens::Optional);
     }
 }
 
@@ -122,6 +138,11 @@ pub(crate) fn launch_configurations(configurations: &[Tree]) -> Reading {
             // A launch configuration always names an AMI: EKS adds nothing.
             machine.managed = None;
             machine.traits.instance_profile = configuration.text_at(&["IamInstanceProfile"]);
+            let arn = configuration
+                .text_at(&["LaunchConfigurationARN"])
+                .unwrap_or_default();
+            (machine.traits.region, machine.traits.account) = arn_parts(&arn);
+            default_tokens(&mut machine);
             machine
         });
         reading.add(&name, machine);
@@ -152,8 +173,15 @@ pub(crate) fn traits(data: &Tree) -> Traits {
         metadata_tags: option("InstanceMetadataTags").map(|state| state == "enabled"),
         image_version: image.as_deref().and_then(version_of_image),
         stand_ins: stand_ins_of_image(image.as_deref()),
+        is_spot: is_spot(data),
         ..Traits::default()
     }
+}
+
+/// Whether a launch template or a launch configuration requests spot instances.
+fn is_spot(data: &Tree) -> bool {
+    let market = data.text_at(&["InstanceMarketOptions", "MarketType"]);
+    market.as_deref() == Some("spot") || data.get("SpotPrice").is_some()
 }
 
 /// The EBS volumes of block device mappings, without the root volume of Amazon Linux and Ubuntu. `keys`: those of the

@@ -249,6 +249,8 @@ pub struct Traits {
     /// The Kubernetes version in the name of the AMI, such as `1.33`.
     pub image_version: Option<String>,
     pub instance_type: Option<String>,
+    /// Whether EC2 sells the instance as spot.
+    pub is_spot: bool,
     pub region: Option<String>,
     pub account: Option<String>,
     /// Name or ARN of the node's IAM role.

@@ -57,6 +57,7 @@ pub(crate) fn surroundings(
     let region = region(traits, stated, endpoint.as_ref(), report);
     let account = account(traits, stated, report);
     let network = ServiceNetwork::of(traits, stated, report);
+    check_authority(traits, stated, report);
     let access = NodeAccess::of(machine, stated, report);
     let outpost = outpost(stated, region.as_ref(), account.as_deref(), report);
     let cluster = YamlText::map([
@@ -168,6 +169,32 @@ fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>
     Some(name)
 }
 
+/// The run replaces the certificate authority, whichever it is.
+fn check_authority(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) {
+    let of_cluster = traits.cluster.certificate_authority.as_ref();
+    let other = of_cluster
+        .zip(stated.authority.as_ref())
+        .filter(|(one, other)| one.trim() != other.trim());
+    if other.is_some() {
+        let text = "the certificate authority in the user data is not that of the cluster in the rest of the file: a kubelet with it \
+                    does not trust the API server; the run replaces both";
+        line(report, AdoptionKind::Problem, text);
+    }
+}
+
+/// EC2 starts no instance with tags that its metadata cannot return.
+fn check_tags(traits: &Traits, report: &mut Vec<AdoptionLine>) {
+    let has_paths = traits.metadata_tags == Some(true);
+    let is_refused = |key: &&String| key.contains(['/', ' ']);
+    if let Some(key) = traits.tags.keys().find(is_refused).filter(|_| has_paths) {
+        let text = format!(
+            "EC2 starts no instance with the tag `{key}` while tags in the metadata are on (`InstanceMetadataTags`): their keys have \
+             neither `/` nor blanks"
+        );
+        line(report, AdoptionKind::Problem, text);
+    }
+}
+
 fn account(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {
     let account = traits.account.clone().or_else(|| account_of_arn(&stated.text))?;
     account.parse::<AccountId>().ok()?;
@@ -193,10 +220,16 @@ enum ServiceNetwork {
 impl ServiceNetwork {
     fn of(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Self {
         let of_ipv6 = || stated.is_ipv6.then(|| STAND_IN_IPV6.to_owned());
-        let given = stated.cidr.clone();
-        let given = given
-            .or_else(|| traits.cluster.service_cidr.clone())
-            .or_else(of_ipv6);
+        let of_cluster = traits.cluster.service_cidr.clone();
+        let other = of_cluster.as_ref().zip(stated.cidr.as_ref());
+        if let Some((of_cluster, of_text)) = other.filter(|(one, other)| one != other) {
+            let text = format!(
+                "the user data names the service CIDR {of_text}, the cluster in the rest of the file has {of_cluster}: that of the run \
+                 has {of_cluster}, and a kubelet that gets its DNS address from {of_text} gives pods a wrong one"
+            );
+            line(report, AdoptionKind::Problem, text);
+        }
+        let given = of_cluster.or_else(|| stated.cidr.clone()).or_else(of_ipv6);
         let network = match given.as_deref().map(str::parse) {
             Some(Ok(cidr)) => Self::Ipv4(cidr),
             Some(Err(_)) if given.as_deref().is_some_and(|cidr| cidr.contains(':')) => {
@@ -302,6 +335,9 @@ fn instance(
             line(report, AdoptionKind::Adopted, format!("{what} {value}"));
         }
     }
+    if traits.is_spot {
+        line(report, AdoptionKind::Adopted, "the life cycle of a spot instance");
+    }
     if traits.instance_type.is_none() {
         let text = format!(
             "instance type {DEFAULT_INSTANCE_TYPE}, as the file states none; `--with 'instance: {{ type: ... }}'` for another"
@@ -312,6 +348,7 @@ fn instance(
         let keys: Vec<&str> = traits.tags.keys().map(String::as_str).collect();
         line(report, AdoptionKind::Adopted, format!("tags {}", keys.join(", ")));
     }
+    check_tags(traits, report);
     let volumes = volumes(traits, report);
     let tags = traits
         .tags
@@ -324,6 +361,7 @@ fn instance(
     YamlText::map([
         ("type", traits.instance_type.as_deref().map(YamlText::text)),
         ("ami", ami.map(|id| YamlText::text(id))),
+        ("life_cycle", traits.is_spot.then(|| YamlText::text("spot"))),
         ("role", role.as_deref().map(YamlText::text)),
         ("volumes", Some(volumes)),
         ("tags", Some(YamlText::Map(tags.collect()))),

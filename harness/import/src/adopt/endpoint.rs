@@ -14,13 +14,36 @@ pub(super) fn endpoint(
     stated: &Stated,
     report: &mut Vec<AdoptionLine>,
 ) -> Option<EndpointUrl> {
-    let text = stated.endpoint.as_ref().or(traits.cluster.endpoint.as_ref())?;
+    let (of_cluster, of_text) = (traits.cluster.endpoint.as_ref(), stated.endpoint.as_ref());
+    let other = of_cluster
+        .zip(of_text)
+        .filter(|(one, other)| host_of(one) != host_of(other));
+    if let Some((of_cluster, of_text)) = other {
+        let text = format!(
+            "the user data names the endpoint {of_text}, the cluster in the rest of the file has {of_cluster}: that of the run has \
+             {of_cluster}"
+        );
+        line(report, AdoptionKind::Problem, text);
+    }
+    let text = other
+        .map(|(of_cluster, _)| of_cluster)
+        .or(of_text)
+        .or(of_cluster)?;
     // A kubeconfig may leave out the scheme.
     let endpoint = text.parse().or_else(|_| format!("https://{text}").parse()).ok();
     if endpoint.is_some() {
         line(report, AdoptionKind::Adopted, format!("endpoint {text}"));
     }
     endpoint
+}
+
+/// The host of an endpoint, whose scheme a file may leave out.
+fn host_of(endpoint: &str) -> String {
+    let host = endpoint
+        .trim()
+        .trim_start_matches("https://")
+        .trim_end_matches('/');
+    host.to_ascii_lowercase()
 }
 
 /// A fault of the resolver for an endpoint that has the name of one of EKS in another domain: a run serves every name,
