@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::aws::IpFamily;
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
+use nodejoin_core::user_data::parse;
 
 use crate::error::ImportError;
-use crate::instance_types::least_max_pods;
+use crate::instance_types::least_max_pods_of_group;
 use crate::machine::{
     AmiFamily, CapacityType, ClusterTraits, LaunchTemplateVersion, Machine, ManagedNodeGroup, STAND_IN_AMI,
     System, Taint,
 };
 use crate::toml_table::{set_labels, set_taints, subtable};
+use crate::tree::yaml;
 use crate::words::{dns_ip, joined_labels, joined_taints};
 use crate::{bottlerocket, mime, text};
 
@@ -164,7 +166,7 @@ impl EksPart {
         Self {
             labels: labels(machine, group),
             taints: group.taints.clone(),
-            max_pods: max_pods(machine, group),
+            max_pods: max_pods(machine, group).filter(|_| !states_max_pods(machine)),
             cluster,
         }
     }
@@ -196,7 +198,7 @@ impl EksPart {
         }
         let mut pods = "";
         // The flag is always there, and takes precedence over what the user data writes to a file.
-        let of_default = || least_max_pods(&[DEFAULT_INSTANCE_TYPE.to_owned()]);
+        let of_default = || least_max_pods_of_group(&[DEFAULT_INSTANCE_TYPE.to_owned()]);
         if let Some(max_pods) = self.max_pods.or_else(of_default) {
             flags.push_str(&format!(" --max-pods={max_pods}"));
             pods = " --use-max-pods false";
@@ -285,10 +287,22 @@ fn labels(machine: &Machine, group: &ManagedNodeGroup) -> BTreeMap<String, Strin
 fn max_pods(machine: &Machine, group: &ManagedNodeGroup) -> Option<u32> {
     match &machine.traits.instance_type {
         Some(instance_type) if group.instance_types.is_empty() => {
-            least_max_pods(std::slice::from_ref(instance_type))
+            least_max_pods_of_group(std::slice::from_ref(instance_type))
         }
-        _ => least_max_pods(&group.instance_types),
+        _ => least_max_pods_of_group(&group.instance_types),
     }
+}
+
+/// Whether a NodeConfig of the user data states the number of pods, which then counts: nodes of eksctl's own tests on AWS
+/// have it.
+fn states_max_pods(machine: &Machine) -> bool {
+    let parts = parse(machine.user_data.as_deref().unwrap_or_default()).parts;
+    let texts = parts.iter().map(|part| String::from_utf8_lossy(&part.content));
+    let documents = texts
+        .filter(|text| text::is_node_config(text))
+        .flat_map(|text| yaml(&text).unwrap_or_default());
+    let path = ["spec", "kubelet", "config", "maxPods"];
+    documents.into_iter().any(|document| document.at(&path).is_some())
 }
 
 /// The settings of the file, with those that EKS adds.
