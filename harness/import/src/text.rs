@@ -92,7 +92,13 @@ pub(crate) fn format(text: &str) -> Option<FileFormat> {
     }
     let is_settings =
         |line: &str| line == "[settings]" || line.starts_with("[settings.") || line.starts_with("settings.");
-    if text.lines().any(|line| is_settings(line.trim())) && !text.contains("apiVersion:") {
+    let is_in_template = || {
+        let begins = ["Resources:", "AWSTemplateFormatVersion"];
+        text.lines()
+            .any(|line| begins.iter().any(|word| line.starts_with(word)))
+    };
+    let is_in_manifest = text.contains("apiVersion:");
+    if text.lines().any(|line| is_settings(line.trim())) && !is_in_manifest && !is_in_template() {
         return Some(FileFormat::BottlerocketSettings);
     }
     None

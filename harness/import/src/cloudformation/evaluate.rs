@@ -1,5 +1,8 @@
 //! Evaluates the functions of a template.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::template::{Template, at, invalid, nothing, text};
 use crate::error::ImportError;
 use crate::tree::{Tree, TreeValue};
@@ -81,7 +84,7 @@ impl Template<'_> {
         match name {
             "Ref" => self.reference(argument),
             "Fn::GetAtt" => self.attribute(argument),
-            "Fn::Base64" => Ok(text(argument, self.text_of(argument)?)),
+            "Fn::Base64" => self.base64(argument),
             "Fn::Sub" => self.substituted(argument),
             "Fn::Join" => self.joined(argument),
             "Fn::Split" => self.split(argument),
@@ -103,6 +106,17 @@ impl Template<'_> {
                 "give the launch template of the stack: `aws ec2 describe-launch-template-versions`",
             )),
         }
+    }
+
+    /// The plain text, as an instance receives it, and base64 inside of another `Fn::Base64`, as in a part of a message.
+    fn base64(&self, argument: &Tree) -> Result<Tree, ImportError> {
+        if self.is_in_base64.get() {
+            return Ok(text(argument, STANDARD.encode(self.text_of(argument)?)));
+        }
+        self.is_in_base64.set(true);
+        let plain = self.text_of(argument);
+        self.is_in_base64.set(false);
+        Ok(text(argument, plain?))
     }
 
     fn joined(&self, argument: &Tree) -> Result<Tree, ImportError> {

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::place::StackPlace;
 use super::template::Template;
 use super::{NOTHING, NOTHING_HINT, is_template, machines};
 use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::{FileFormat, Imported};
 use crate::reading::Reading;
-use crate::tree::json;
+use crate::tree::{Tree, json};
 
 /// How the names of templates end.
 const TEMPLATE: &str = ".template.json";
@@ -37,17 +38,38 @@ pub(crate) fn read_folder(input: &Import<'_>, folder: &Path) -> Result<Imported,
         let text = std::fs::read_to_string(&file).map_err(|error| unreadable(&file, &error))?;
         match json(&text) {
             Ok(document) if is_template(&document) => {
-                machines::add(
-                    &Template::of(input, &document),
-                    &format!("{stack}/"),
-                    &mut reading,
-                );
+                let template = Template::at_place(input, &document, place(&file));
+                machines::add(&template, &format!("{stack}/"), &mut reading);
             }
             Ok(_) => {}
             Err(error) => reading.add(&stack, Err(error)),
         }
     }
     reading.finish(NOTHING, NOTHING_HINT)
+}
+
+/// Where the manifest of its folder puts the stack of a template.
+fn place(file: &Path) -> StackPlace {
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+    let manifest = file.with_file_name("manifest.json");
+    let manifest = std::fs::read_to_string(manifest)
+        .ok()
+        .and_then(|text| json(&text).ok());
+    let artifacts = manifest.as_ref().and_then(|manifest| manifest.get("artifacts"));
+    let artifacts = artifacts.map(Tree::entries).unwrap_or_default();
+    let is_of_file = |(_, artifact): &&(String, Tree)| {
+        let of_artifact = artifact.at(&["properties", "templateFile"]).and_then(Tree::text);
+        of_artifact == name.as_deref() && of_artifact.is_some()
+    };
+    // A nested stack is where the stacks of its folder are.
+    let stacks = || {
+        artifacts
+            .iter()
+            .filter(|(_, artifact)| artifact.get("environment").is_some())
+    };
+    let artifact = artifacts.iter().find(is_of_file).or_else(|| stacks().next());
+    let environment = artifact.and_then(|(_, artifact)| artifact.text_at(&["environment"]));
+    StackPlace::of_environment(&environment.unwrap_or_default())
 }
 
 fn templates(folder: &Path) -> Result<Vec<PathBuf>, ImportError> {

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use nodejoin_core::vocabulary::nearest::nearest;
+
 use super::template::Template;
-use crate::ec2::key_and_value;
-use crate::machine::{AmiFamily, Machine, ManagedNodeGroup};
+use crate::ec2::{GROUP_INSTANCE_TYPE, key_and_value};
+use crate::error::ImportError;
+use crate::machine::{AmiFamily, CapacityType, Machine, ManagedNodeGroup};
 use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
@@ -27,6 +30,35 @@ const TEMPLATES: &[&[&str]] = &[
         "LaunchTemplateName",
     ],
     &["LaunchConfigurationName"],
+];
+
+/// The effects of taints in the API of EKS.
+const EFFECTS: [&str; 3] = ["NO_SCHEDULE", "NO_EXECUTE", "PREFER_NO_SCHEDULE"];
+/// The AMI types of the API of EKS.
+const AMI_TYPES: [&str; 23] = [
+    "AL2_x86_64",
+    "AL2_x86_64_GPU",
+    "AL2_ARM_64",
+    "CUSTOM",
+    "BOTTLEROCKET_ARM_64",
+    "BOTTLEROCKET_x86_64",
+    "BOTTLEROCKET_ARM_64_FIPS",
+    "BOTTLEROCKET_x86_64_FIPS",
+    "BOTTLEROCKET_ARM_64_NVIDIA",
+    "BOTTLEROCKET_x86_64_NVIDIA",
+    "BOTTLEROCKET_ARM_64_NVIDIA_FIPS",
+    "BOTTLEROCKET_x86_64_NVIDIA_FIPS",
+    "WINDOWS_CORE_2019_x86_64",
+    "WINDOWS_FULL_2019_x86_64",
+    "WINDOWS_CORE_2022_x86_64",
+    "WINDOWS_FULL_2022_x86_64",
+    "WINDOWS_CORE_2025_x86_64",
+    "WINDOWS_FULL_2025_x86_64",
+    "AL2023_x86_64_STANDARD",
+    "AL2023_ARM_64_STANDARD",
+    "AL2023_x86_64_NEURON",
+    "AL2023_x86_64_NVIDIA",
+    "AL2023_ARM_64_NVIDIA",
 ];
 
 /// The properties of a node group or Auto Scaling group.
@@ -87,8 +119,59 @@ impl<'a> StackGroup<'a> {
             .collect()
     }
 
+    /// The first instance type of a mixed group, which takes precedence over that of the launch template.
+    pub(super) fn instance_type(&self) -> Option<String> {
+        let path = [
+            "MixedInstancesPolicy",
+            "LaunchTemplate",
+            "Overrides",
+            "0",
+            "InstanceType",
+        ];
+        self.properties.text_at(&path)
+    }
+
+    /// Checks that the labels and taints of a node group are known.
+    ///
+    /// # Errors
+    /// They need a value that the template does not state.
+    pub(super) fn check(&self, template: &Template<'_>) -> Result<(), ImportError> {
+        let properties = template
+            .resource(self.name)
+            .and_then(|resource| resource.get("Properties"));
+        for key in ["Labels", "Taints"] {
+            if let Some(tree) = properties.and_then(|properties| properties.get(key)) {
+                template.evaluate(tree)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What EKS refuses although it is close to what it knows.
+    fn problems(&self) -> Vec<String> {
+        let effects = self.properties.items_at(&["Taints"]).iter();
+        let effects = effects.filter_map(|taint| taint.text_at(&["Effect"]));
+        let effects = effects.filter(|effect| !EFFECTS.contains(&effect.as_str()));
+        let effects = effects.map(|effect| {
+            format!(
+                "EKS refuses the effect `{effect}` of a taint: write {}",
+                EFFECTS.join(", ")
+            )
+        });
+        let ami_type = self.properties.text_at(&["AmiType"]);
+        let ami_type = ami_type.and_then(|stated| {
+            let known = AMI_TYPES.contains(&stated.as_str());
+            let near = nearest(&stated, AMI_TYPES.iter().copied()).filter(|_| !known)?;
+            Some(format!(
+                "EKS refuses the AMI type `{stated}`: did you mean `{near}`?"
+            ))
+        });
+        effects.chain(ami_type).collect()
+    }
+
     /// Adds what a node group states about its nodes.
     pub(super) fn describe(&self, machine: &mut Machine) {
+        machine.problems.extend(self.problems());
         let text = |key: &str| self.properties.text_at(&[key]);
         let traits = &mut machine.traits;
         traits.labels = texts(self.properties.get("Labels"));
@@ -105,14 +188,17 @@ impl<'a> StackGroup<'a> {
         traits.cluster.version = text("Version").or(traits.cluster.version.take());
         let instance_types = list(self.properties.items_at(&["InstanceTypes"]));
         if traits.instance_type.is_none() {
-            traits.instance_type = instance_types.first().cloned();
+            let default = || GROUP_INSTANCE_TYPE.to_owned();
+            traits.instance_type = Some(instance_types.first().cloned().unwrap_or_else(default));
         }
+        let capacity = text("CapacityType").as_deref().and_then(capacity_type);
+        traits.is_spot = capacity == Some(CapacityType::Spot);
         if traits.ami_id.is_none() && text("AmiType").as_deref() != Some("CUSTOM") {
             machine.managed = Some(ManagedNodeGroup {
                 name: text("NodegroupName"),
                 labels: traits.labels.clone(),
                 taints: traits.taints.clone(),
-                capacity_type: text("CapacityType").as_deref().and_then(capacity_type),
+                capacity_type: capacity,
                 instance_types,
                 ..ManagedNodeGroup::default()
             });

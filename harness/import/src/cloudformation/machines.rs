@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::groups::StackGroup;
 use super::reference::{cluster_property, is_cluster};
 use super::template::{Template, invalid};
-use crate::ec2::{add_managed, key_and_value, not_a_node, traits};
+use crate::ec2::{add_managed, default_tokens, key_and_value, not_a_node, traits};
 use crate::error::ImportError;
 use crate::machine::{AmiFamily, ClusterTraits, Machine, STAND_IN_AMI, StandIn, System, Traits};
 use crate::reading::Reading;
@@ -21,6 +21,10 @@ pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) 
     }
     for (id, resource) in template.resources() {
         let name = format!("{prefix}{id}");
+        if id.starts_with("Fn::") {
+            reading.add(&name, Err(loop_of_resources(id, resource)));
+            continue;
+        }
         match is_created(template, resource) {
             Ok(true) => add_resource(template, &groups, (id, resource), &name, reading),
             Ok(false) => {}
@@ -28,6 +32,15 @@ pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) 
         }
     }
     reading.notes.append(&mut template.notes.borrow_mut());
+}
+
+/// `Fn::ForEach`, which a transform of CloudFormation replaces by resources.
+fn loop_of_resources(id: &str, resource: &Tree) -> ImportError {
+    invalid(
+        resource,
+        format!("`{id}` stands for resources that CloudFormation makes of it"),
+        "give the template that it makes: `aws cloudformation get-template --template-stage Processed`",
+    )
 }
 
 /// Finds what the user data of a machine lacks, before the first value ends its evaluation.
@@ -78,8 +91,13 @@ fn add_resource(
     };
     match resource.text_at(&["Type"]).unwrap_or_default().as_str() {
         "AWS::EC2::LaunchTemplate" => {
-            for machine in templates(template, groups, id, properties) {
-                reading.add(name, machine.map(named));
+            for (group, machine) in templates(template, groups, id, properties) {
+                let name = group.map_or_else(|| name.to_owned(), |group| format!("{name}/{group}"));
+                let named = machine.map(|machine| Machine {
+                    name: name.clone(),
+                    ..named(machine)
+                });
+                reading.add(&name, named);
             }
         }
         "AWS::AutoScaling::LaunchConfiguration" => {
@@ -93,8 +111,11 @@ fn add_resource(
                 .find(|group| group.name == id && !group.has_template());
             if let Some(group) = group {
                 let mut machine = base(template, properties);
-                group.describe(&mut machine);
-                reading.add(name, Ok(named(machine)));
+                let checked = group.check(template).map(|()| {
+                    group.describe(&mut machine);
+                    named(machine)
+                });
+                reading.add(name, checked);
             }
         }
         _ => {}
@@ -135,33 +156,55 @@ fn contains(tree: &Tree, word: &str) -> bool {
     }
 }
 
-/// A launch template of several node groups is a machine for each of them.
-fn templates(
+/// The name of its group, if there are several, and a machine.
+type GroupMachine<'g> = (Option<&'g str>, Result<Machine, ImportError>);
+
+/// A launch template of several groups is a machine for each of them.
+fn templates<'g>(
     template: &Template<'_>,
-    groups: &[StackGroup<'_>],
+    groups: &'g [StackGroup<'_>],
     id: &str,
     properties: &Tree,
-) -> Vec<Result<Machine, ImportError>> {
+) -> Vec<GroupMachine<'g>> {
     let data = properties.get("LaunchTemplateData").unwrap_or(properties);
     let users = users(template, groups, id, properties);
     let machine = match read(template, &users, data) {
         Ok(machine) => machine,
-        Err(error) => return vec![Err(error)],
+        Err(error) => return vec![(None, Err(error))],
     };
     if users.is_empty() {
         let mut machine = machine;
         add_managed(&mut machine);
-        return vec![Ok(machine)];
+        return vec![(None, Ok(machine))];
     }
-    let with_group = |group: &&StackGroup<'_>| {
-        let mut machine = machine.clone();
-        machine.traits.tags.append(&mut group.propagated_tags());
-        if group.is_node_group() {
-            group.describe(&mut machine);
-        }
-        Ok(machine)
+    let with_group = |group: &&'g StackGroup<'_>| {
+        let name = (users.len() > 1).then_some(group.name);
+        (name, of_group(template, group, machine.clone()))
     };
     users.iter().map(with_group).collect()
+}
+
+/// The machine of a launch template in one of its groups.
+fn of_group(
+    template: &Template<'_>,
+    group: &StackGroup<'_>,
+    mut machine: Machine,
+) -> Result<Machine, ImportError> {
+    machine.traits.tags.append(&mut group.propagated_tags());
+    if group.is_node_group() {
+        group.check(template)?;
+        group.describe(&mut machine);
+        return Ok(machine);
+    }
+    machine.traits.instance_type = group.instance_type().or(machine.traits.instance_type.take());
+    default_tokens(&mut machine);
+    if machine.traits.ami_id.is_none() {
+        machine.problems.push(format!(
+            "EC2 starts no instance of the launch template: it names no AMI, and the Auto Scaling group {} adds none; set `ImageId`",
+            group.name
+        ));
+    }
+    Ok(machine)
 }
 
 fn configuration(
@@ -175,6 +218,7 @@ fn configuration(
     for group in users {
         machine.traits.tags.append(&mut group.propagated_tags());
     }
+    default_tokens(&mut machine);
     Ok(machine)
 }
 
@@ -218,7 +262,8 @@ fn read(template: &Template<'_>, users: &[&StackGroup<'_>], data: &Tree) -> Resu
 /// `Fn::Base64` of a text, or base64.
 fn user_data(template: &Template<'_>, field: &Tree) -> Result<Vec<u8>, ImportError> {
     if let Some(plain) = field.get("Fn::Base64") {
-        return Ok(template.text_of(plain)?.into_bytes());
+        template.check_substituted(plain)?;
+        return Ok(template.text_of(field)?.into_bytes());
     }
     let value = template.text_of(field)?;
     let is_plain = ["Fn::Sub", "Fn::Join"]
@@ -246,6 +291,7 @@ fn base(template: &Template<'_>, properties: &Tree) -> Machine {
         traits.instance_profile = known.text_at(&["IamInstanceProfile"]);
     }
     traits.region = template.pseudo("AWS::Region");
+    traits.account = traits.account.or_else(|| template.place.account.clone());
     traits.stand_ins.extend(template.stand_ins());
     add_role(template, properties, &mut traits);
     // An AMI that only CloudFormation knows is an AMI.

@@ -8,6 +8,7 @@
 //! | `substitute.rs` | `Fn::Sub`, and dynamic references |
 //! | `reference.rs` | what `Ref` and `Fn::GetAtt` return |
 //! | `condition.rs` | `Fn::If` and conditions |
+//! | `place.rs` | region and account of a stack |
 //! | `machines.rs` | the machines of a template |
 //! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
 //! | `stack.rs` | the stack that `cfn-init` on a machine reads |
@@ -19,6 +20,7 @@ mod folder;
 mod groups;
 mod machines;
 mod missing;
+mod place;
 mod reference;
 mod stack;
 mod substitute;
@@ -45,7 +47,9 @@ pub(crate) fn is_template(document: &Tree) -> bool {
             .text_at(&["Type"])
             .is_some_and(|kind| kind.starts_with("AWS::") || kind.starts_with("Custom::"))
     };
+    let has_loop = resources.iter().any(|(id, _)| id.starts_with("Fn::ForEach"));
     document.get("AWSTemplateFormatVersion").is_some()
+        || has_loop
         || resources.iter().any(|(_, resource)| is_of_aws(resource))
 }
 

@@ -55,19 +55,25 @@ impl Template<'_> {
     /// The value of a pseudo parameter.
     pub(super) fn pseudo(&self, name: &str) -> Option<String> {
         let (_, default) = PSEUDO.iter().find(|(pseudo, _)| *pseudo == name)?;
-        Some(
-            self.set
-                .get(name)
-                .cloned()
-                .unwrap_or_else(|| (*default).to_owned()),
-        )
+        let stated = self.set.get(name).or_else(|| self.of_place(name));
+        Some(stated.cloned().unwrap_or_else(|| (*default).to_owned()))
+    }
+
+    /// What the file states about the place of the stack.
+    fn of_place(&self, pseudo: &str) -> Option<&String> {
+        match pseudo {
+            "AWS::Region" => self.place.region.as_ref(),
+            "AWS::AccountId" => self.place.account.as_ref(),
+            _ => None,
+        }
     }
 
     /// The pseudo parameters without a value of the user, as a report names them.
     pub(super) fn stand_ins(&self) -> impl Iterator<Item = (String, StandIn)> {
         let named = [("AWS::Region", "region"), ("AWS::AccountId", "account")];
         named.into_iter().filter_map(|(pseudo, what)| {
-            let value = self.pseudo(pseudo).filter(|_| !self.set.contains_key(pseudo))?;
+            let is_stated = self.set.contains_key(pseudo) || self.of_place(pseudo).is_some();
+            let value = self.pseudo(pseudo).filter(|_| !is_stated)?;
             Some((format!("{what} {value}"), StandIn::NotStated))
         })
     }
@@ -93,6 +99,16 @@ impl Template<'_> {
             );
         };
         let kind = parameter.text_at(&["Type"]).unwrap_or_default();
+        // Those of AWS are about AMIs, whose ids matter less than their names.
+        let is_name = kind.starts_with("AWS::SSM::Parameter::Value") && !value.starts_with("/aws/service/");
+        if is_name && !self.set.contains_key(name) {
+            return self.lacking(
+                argument,
+                ("parameter ", name),
+                format!("parameter `{name}` has the value of `{value}` of SSM, which only AWS knows"),
+                format!("give the value: `--set {name}=VALUE`"),
+            );
+        }
         if kind == "CommaDelimitedList" || kind.starts_with("List<") {
             let items = value.split(',').map(|item| text(argument, item.trim()));
             return Ok(at(argument, TreeValue::List(items.collect())));

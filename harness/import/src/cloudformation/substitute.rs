@@ -43,6 +43,44 @@ impl Template<'_> {
         self.resolved(&text(template, result))
     }
 
+    /// Checks a text in `Fn::Base64` without `Fn::Sub`: CloudFormation leaves `${NAME}` of the template in it as it is.
+    ///
+    /// # Errors
+    /// The text has the name of a parameter, a resource or a pseudo parameter that the script does not set itself.
+    pub(super) fn check_substituted(&self, plain: &Tree) -> Result<(), ImportError> {
+        let Some(source) = plain.text() else { return Ok(()) };
+        let is_set = |name: &str| {
+            [
+                format!("{name}="),
+                format!("read -r {name}"),
+                format!("for {name} in"),
+            ]
+            .iter()
+            .any(|words| source.contains(words.as_str()))
+        };
+        let is_of_template = |name: &str| {
+            let parameter = self.document.at(&["Parameters", name]).is_some();
+            self.pseudo(name).is_some() || parameter || self.resource(name).is_some()
+        };
+        for (number, line) in (1..).zip(source.lines()) {
+            let mut names = line
+                .split("${")
+                .skip(1)
+                .filter_map(|rest| Some(rest.split_once('}')?.0));
+            if let Some(name) = names.find(|name| is_of_template(name) && !is_set(name)) {
+                return Err(invalid(
+                    plain,
+                    format!(
+                        "`${{{name}}}` in line {number} of the text stays as it is: CloudFormation fills in names of the template in \
+                         `Fn::Sub` only"
+                    ),
+                    "write `Fn::Base64: !Sub |` before the text, and the variables of a shell in it as `${!NAME}`",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn named(&self, origin: &Tree, name: &str, names: Option<&Tree>) -> Result<String, ImportError> {
         if let Some(value) = names.and_then(|names| names.get(name)) {
             return self.text_of(value);

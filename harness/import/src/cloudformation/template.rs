@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::missing::UnstatedValue;
+use super::place::StackPlace;
 use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::ClusterTraits;
@@ -30,21 +31,38 @@ pub(super) struct Template<'a> {
     pub(super) missing: RefCell<BTreeMap<String, UnstatedValue>>,
     /// Whether the evaluation only searches for them.
     pub(super) is_collecting: Cell<bool>,
+    /// Whether the evaluation is inside `Fn::Base64`.
+    pub(super) is_in_base64: Cell<bool>,
+    /// Region and account that the file states outside of its parameters.
+    pub(super) place: StackPlace,
     depth: Cell<usize>,
     steps: Cell<usize>,
 }
 
 impl<'a> Template<'a> {
     pub(super) fn of(input: &Import<'a>, document: &'a Tree) -> Self {
+        Self::at_place(input, document, StackPlace::default())
+    }
+
+    /// The template at a place that its folder states, with the rest of the place from its texts.
+    pub(super) fn at_place(input: &Import<'a>, document: &'a Tree, stated: StackPlace) -> Self {
+        let place = StackPlace {
+            region: stated.region.or_else(|| StackPlace::of_texts(document).region),
+            account: stated.account,
+        };
+        let region = input.set.get("AWS::Region").or(place.region.as_ref());
+        let stand_in = ClusterTraits::stand_in_at(region.and_then(|region| region.parse().ok()));
         Self {
             document,
             set: input.set,
-            cluster: input.cluster.clone().or(&ClusterTraits::stand_in()),
+            cluster: input.cluster.clone().or(&stand_in),
             notes: RefCell::default(),
             literals: RefCell::default(),
             is_noting: Cell::new(false),
             missing: RefCell::default(),
             is_collecting: Cell::new(false),
+            is_in_base64: Cell::new(false),
+            place,
             depth: Cell::new(0),
             steps: Cell::new(0),
         }

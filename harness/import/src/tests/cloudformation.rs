@@ -287,7 +287,7 @@ fn node_groups_state_labels_and_what_eks_adds() {
         .iter()
         .map(|machine| machine.name.as_str())
         .collect();
-    assert_eq!(names, ["LT", "LT#2", "C"]);
+    assert_eq!(names, ["LT/A", "LT/B", "C"]);
     let [first, second, third] = &imported.machines[..] else {
         unreachable!()
     };

@@ -9,6 +9,7 @@ mod eksctl;
 mod karpenter;
 mod pulumi;
 mod rancher;
+mod stacks;
 mod systems;
 mod terraform;
 mod texts;

@@ -122,7 +122,10 @@ fn a_machine_that_is_not_filled_in_keeps_no_other_one_from_its_trial() {
     let folder = folder(&[("versions.json", &VERSIONS.replacen(filled, unfilled, 1))]);
     let (code, text) = output(folder.path(), &["try", "versions.json"]);
     assert_eq!(code, 3, "there is no container engine: {text}");
-    assert!(text.contains("not tried") && text.contains("<cluster-name>"), "{text}");
+    assert!(
+        text.contains("not tried") && text.contains("<cluster-name>"),
+        "{text}"
+    );
     assert!(text.contains("adopted      cluster name demo"), "{text}");
     let (_, text) = output(folder.path(), &["try", "versions.json", "--select", "green"]);
     assert!(!text.contains("not tried"), "{text}");
