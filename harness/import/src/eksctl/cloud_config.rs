@@ -48,6 +48,10 @@ const AL2: &str = r#"/etc/eks/bootstrap.sh "${CLUSTER_NAME}" --apiserver-endpoin
   --b64-cluster-ca "${B64_CLUSTER_CA}" --dns-cluster-ip "${CLUSTER_DNS}" \
   --kubelet-extra-args "${KUBELET_EXTRA_ARGS}" --container-runtime "${CONTAINER_RUNTIME}"
 "#;
+/// The call for a local cluster on an Outpost has these, too.
+const OUTPOST: &str = r#" \
+  --enable-local-outpost true --cluster-id "${CLUSTER_ID}"
+"#;
 const UBUNTU: &str = r#"/etc/eks/bootstrap.sh "${CLUSTER_NAME}" --dns-cluster-ip "${CLUSTER_DNS}" \
   --kubelet-extra-args "${KUBELET_EXTRA_ARGS}"
 "#;
@@ -72,7 +76,11 @@ pub(super) fn render(group: &EksctlGroup<'_>, family: AmiFamily) -> String {
     match group.text("overrideBootstrapCommand") {
         Some(command) => commands.push(shell(&command)),
         None => {
-            let content = [BEGIN, call, MERGE, restart].concat();
+            let call = match group.is_on_outpost {
+                true => format!("{}{OUTPOST}", call.trim_end()),
+                false => call.to_owned(),
+            };
+            let content = [BEGIN, &call, MERGE, restart].concat();
             files.push(file(&script, &content, "0755"));
             commands.push(json!([script]));
         }
@@ -110,6 +118,10 @@ fn environment(group: &EksctlGroup<'_>, family: AmiFamily) -> String {
     ];
     if family == AmiFamily::Al2 {
         lines.push("CONTAINER_RUNTIME=containerd".to_owned());
+    }
+    if group.is_on_outpost {
+        let id = cluster.name.as_deref().unwrap_or_default();
+        lines.extend(["ENABLE_LOCAL_OUTPOST=true".to_owned(), format!("CLUSTER_ID={id}")]);
     }
     if let Some(max_pods) = group.max_pods() {
         lines.push(format!("MAX_PODS={max_pods}"));

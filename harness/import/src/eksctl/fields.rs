@@ -1,10 +1,12 @@
 //! The fields of a ClusterConfig: eksctl refuses a file with another one. From the schema of eksctl 0.231.
 
+use super::is_ipv6;
 use crate::error::ImportError;
-use crate::known_fields::KnownFields;
-use crate::tree::Tree;
+use crate::known_fields::{KnownFields, check_text, check_texts};
+use crate::tree::{Tree, TreeValue};
 
-const REFUSED: &str = "eksctl refuses it";
+/// What eksctl does with a field or a value that it does not know.
+pub(super) const REFUSED: &str = "eksctl refuses it";
 
 const TOP: KnownFields = KnownFields {
     place: "a ClusterConfig",
@@ -180,6 +182,41 @@ const IAM: KnownFields = KnownFields {
     elsewhere: None,
 };
 
+const ADDON_POLICIES: KnownFields = KnownFields {
+    place: "`iam.withAddonPolicies` of a node group",
+    consequence: REFUSED,
+    fields: &[&[
+        "albIngress",
+        "appMesh",
+        "appMeshPreview",
+        "autoScaler",
+        "awsLoadBalancerController",
+        "certManager",
+        "cloudWatch",
+        "ebs",
+        "efs",
+        "externalDNS",
+        "fsx",
+        "imageBuilder",
+        "xRay",
+    ]],
+    elsewhere: None,
+};
+
+const SSH: KnownFields = KnownFields {
+    place: "`ssh` of a node group",
+    consequence: REFUSED,
+    fields: &[&[
+        "allow",
+        "enableSsm",
+        "publicKey",
+        "publicKeyName",
+        "publicKeyPath",
+        "sourceSecurityGroupIds",
+    ]],
+    elsewhere: None,
+};
+
 const BOTTLEROCKET: KnownFields = KnownFields {
     place: "`bottlerocket` of a node group",
     consequence: REFUSED,
@@ -218,7 +255,65 @@ pub(super) fn check_config(document: &Tree, notes: &mut Vec<String>) -> Result<(
             known.check(tree, notes)?;
         }
     }
+    check_metadata(document)?;
+    check_network(document)?;
+    check_lists(document)
+}
+
+/// A version such as `1.30` is a number without quotes.
+fn check_metadata(document: &Tree) -> Result<(), ImportError> {
+    for key in ["name", "region", "version"] {
+        if let Some(tree) = document.at(&["metadata", key]) {
+            check_text(tree, &format!("`metadata.{key}`"), REFUSED)?;
+        }
+    }
+    check_texts(document.at(&["metadata", "tags"]), "the tag", REFUSED)
+}
+
+fn check_network(document: &Tree) -> Result<(), ImportError> {
+    let network = |key: &str| document.at(&["kubernetesNetworkConfig", key]);
+    let family = network("ipFamily").and_then(Tree::text).unwrap_or("IPv4");
+    if !["ipv4", "ipv6"].contains(&family.to_ascii_lowercase().as_str()) {
+        return Err(refused(
+            network("ipFamily").unwrap_or(document),
+            format!("eksctl knows no `ipFamily` with the name `{family}`"),
+            "write IPv4 or IPv6",
+        ));
+    }
+    match network("serviceIPv4CIDR").filter(|_| is_ipv6(document)) {
+        None => Ok(()),
+        Some(cidr) => Err(refused(
+            cidr,
+            "eksctl refuses `serviceIPv4CIDR` of a cluster with `ipFamily: IPv6`".to_owned(),
+            "remove `serviceIPv4CIDR`: EKS chooses the IPv6 network of services itself",
+        )),
+    }
+}
+
+fn check_lists(document: &Tree) -> Result<(), ImportError> {
+    for key in ["nodeGroups", "managedNodeGroups"] {
+        let other = document
+            .get(key)
+            .filter(|tree| !matches!(tree.value, TreeValue::List(_)));
+        if let Some(tree) = other {
+            return Err(refused(
+                tree,
+                format!("`{key}` is not a list: {REFUSED}"),
+                "begin each group with `- name: NAME`",
+            ));
+        }
+    }
     Ok(())
+}
+
+/// Something that eksctl refuses, in the line of a value.
+pub(super) fn refused(place: &Tree, problem: String, hint: &str) -> ImportError {
+    ImportError::Invalid {
+        line: place.line(),
+        column: None,
+        problem,
+        hint: hint.to_owned(),
+    }
 }
 
 /// Checks the fields of a group.
@@ -229,13 +324,16 @@ pub(super) fn check_group(
 ) -> Result<(), ImportError> {
     let own = if is_managed { MANAGED } else { SELF_MANAGED };
     own.check(group, notes)?;
-    let mappings = [
-        ("instancesDistribution", DISTRIBUTION),
-        ("iam", IAM),
-        ("bottlerocket", BOTTLEROCKET),
+    let mappings: [(&[&str], KnownFields); 5] = [
+        (&["instancesDistribution"], DISTRIBUTION),
+        (&["iam"], IAM),
+        (&["iam", "withAddonPolicies"], ADDON_POLICIES),
+        (&["ssh"], SSH),
+        (&["bottlerocket"], BOTTLEROCKET),
     ];
-    for (key, known) in mappings {
-        if let Some(tree) = group.get(key) {
+    for (path, known) in mappings {
+        if let Some(tree) = group.at(path) {
+            check_is_map(tree, &path.join("."))?;
             known.check(tree, notes)?;
         }
     }
@@ -245,4 +343,15 @@ pub(super) fn check_group(
         }
     }
     Ok(())
+}
+
+fn check_is_map(tree: &Tree, path: &str) -> Result<(), ImportError> {
+    if tree.is_map() {
+        return Ok(());
+    }
+    Err(refused(
+        tree,
+        format!("`{path}` of a node group is not a mapping: {REFUSED}"),
+        &format!("write its fields below `{path}`"),
+    ))
 }

@@ -4,34 +4,30 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::Tokens;
 
-use super::fields::check_group;
+use super::fields::{check_group, refused};
 use super::render::user_data;
 use crate::error::ImportError;
 use crate::machine::{
-    AmiFamily, CapacityType, ClusterTraits, LaunchTemplateVersion, Machine, ManagedNodeGroup, Taint, Traits,
+    AmiFamily, CapacityType, ClusterTraits, LaunchTemplateVersion, Machine, ManagedNodeGroup, Traits,
 };
-use crate::tree::{Tree, TreeValue};
-use crate::words::{list, taint, taint_of_text, texts};
+use crate::tree::Tree;
+use crate::words::{list, texts};
 
-/// The first minor release whose node groups use AL2023 unless they name another family.
-const AL2023_SINCE: u32 = 30;
+/// The first minor release whose managed groups had AL2023 before eksctl 0.219, unless they named another family.
+const MANAGED_AL2023_SINCE: u32 = 30;
+/// That of self-managed groups.
+const AL2023_SINCE: u32 = 33;
 
 /// A node group, and the cluster that it joins.
 pub(super) struct EksctlGroup<'a> {
     pub(super) tree: &'a Tree,
     pub(super) is_managed: bool,
     pub(super) cluster: &'a ClusterTraits,
+    /// The control plane runs on an Outpost.
+    pub(super) is_on_outpost: bool,
 }
 
-impl<'a> EksctlGroup<'a> {
-    pub(super) fn of(tree: &'a Tree, is_managed: bool, cluster: &'a ClusterTraits) -> Self {
-        Self {
-            tree,
-            is_managed,
-            cluster,
-        }
-    }
-
+impl EksctlGroup<'_> {
     pub(super) fn text(&self, key: &str) -> Option<String> {
         self.tree.text_at(&[key])
     }
@@ -50,39 +46,30 @@ impl<'a> EksctlGroup<'a> {
             .unwrap_or_default()
     }
 
-    /// Whether EKS chooses the AMI and appends its own part.
+    pub(super) fn has_own_ami(&self) -> bool {
+        self.text("ami").is_some_and(|ami| ami.starts_with("ami-"))
+    }
+
+    /// The minor release of the cluster's Kubernetes version.
+    pub(super) fn minor(&self) -> Option<u32> {
+        self.cluster.version.as_deref()?.split('.').nth(1)?.parse().ok()
+    }
+
+    /// Whether EKS chooses the AMI and appends its own part. It has no AMI of Ubuntu: eksctl finds the id of one.
     pub(super) fn is_bootstrapped_by_eks(&self) -> bool {
-        self.is_managed && !self.text("ami").is_some_and(|ami| ami.starts_with("ami-"))
+        let is_ubuntu = self
+            .text("amiFamily")
+            .is_some_and(|word| word.to_ascii_lowercase().starts_with("ubuntu"));
+        self.is_managed && !self.has_own_ami() && !is_ubuntu
     }
 
-    pub(super) fn labels(&self) -> BTreeMap<String, String> {
-        let mut labels = texts(self.tree.get("labels"));
-        // A label without a value, such as `{ gpu }`, has an empty one for eksctl.
-        let stated = self.tree.get("labels").map(Tree::entries).unwrap_or_default();
-        let empty = stated.iter().filter(|(_, value)| value.is_null());
-        labels.extend(empty.map(|(key, _)| (key.clone(), String::new())));
-        let own = [
-            ("cluster-name", self.cluster.name.clone()),
-            ("nodegroup-name", self.text("name")),
-        ];
-        for (key, value) in own {
-            labels.insert(format!("alpha.eksctl.io/{key}"), value.unwrap_or_default());
+    /// Whether the user data of the group gives its labels and taints to the kubelet.
+    fn passes_labels(&self, family: AmiFamily) -> bool {
+        match family {
+            AmiFamily::Al2023 => true,
+            AmiFamily::Ubuntu => self.text("overrideBootstrapCommand").is_none(),
+            AmiFamily::Al2 | AmiFamily::Bottlerocket | AmiFamily::Windows | AmiFamily::Custom => false,
         }
-        labels
-    }
-
-    /// A list of mappings, or `KEY: VALUE:EFFECT`.
-    pub(super) fn taints(&self) -> Vec<Taint> {
-        let Some(taints) = self.tree.get("taints") else {
-            return Vec::new();
-        };
-        if let TreeValue::List(items) = &taints.value {
-            return items.iter().filter_map(taint).collect();
-        }
-        let pairs = texts(Some(taints)).into_iter();
-        pairs
-            .filter_map(|(key, value)| taint_of_text(&format!("{key}={value}")))
-            .collect()
     }
 
     /// The machine with its user data.
@@ -118,26 +105,40 @@ impl<'a> EksctlGroup<'a> {
         if self.text("overrideBootstrapCommand").is_some() && !self.is_bootstrapped_by_eks() {
             // The command decides what the node becomes.
             machine.traits.max_pods = None;
-            if !self.is_managed {
+            if !self.is_managed && family != AmiFamily::Al2023 {
                 let note = "eksctl leaves labels and taints of the group to `overrideBootstrapCommand`: source \
                             /var/lib/cloud/scripts/eksctl/bootstrap.helper.sh in it, and pass `$NODE_LABELS` to the kubelet";
                 machine.notes.push(note.to_owned());
             }
         }
-        if self.is_managed && !self.is_bootstrapped_by_eks() {
-            machine.traits.later_labels = std::mem::take(&mut machine.traits.labels);
-            machine.traits.later_taints = std::mem::take(&mut machine.traits.taints);
+        if self.is_managed && !self.is_bootstrapped_by_eks() && !self.passes_labels(family) {
+            machine.traits.leave_group_to_eks();
         }
-        if self.text("amiFamily").is_none() {
-            let (family, other) = match family {
-                AmiFamily::Al2 => ("AmazonLinux2", "AmazonLinux2023"),
-                _ => ("AmazonLinux2023", "AmazonLinux2"),
-            };
-            machine.notes.push(format!(
-                "the group has no `amiFamily`: eksctl uses {family} for this version of Kubernetes; set `amiFamily: {other}` for the other"
-            ));
-        }
+        machine.notes.extend(self.default_family());
+        machine.notes.extend(self.outpost_id());
         Ok(machine)
+    }
+
+    /// Says what an older eksctl chooses for a group without a family.
+    fn default_family(&self) -> Option<String> {
+        let since = if self.is_managed {
+            MANAGED_AL2023_SINCE
+        } else {
+            AL2023_SINCE
+        };
+        let is_old = self.text("amiFamily").is_none() && self.minor()? < since;
+        is_old.then(|| {
+            "the group has no `amiFamily`: it gets AmazonLinux2023, and eksctl before 0.219 took AmazonLinux2 for this version of \
+             Kubernetes; state `amiFamily: AmazonLinux2` for that"
+                .to_owned()
+        })
+    }
+
+    /// Says what stands for the id of a local cluster, which its nodes must know.
+    fn outpost_id(&self) -> Option<String> {
+        self.is_on_outpost.then(|| {
+            "only AWS knows the id of a local cluster on an Outpost: its name stands for it in the user data".to_owned()
+        })
     }
 
     pub(super) fn invalid(&self, problem: String, hint: &str) -> ImportError {
@@ -146,24 +147,12 @@ impl<'a> EksctlGroup<'a> {
 
     /// A mistake in the line of a key.
     pub(super) fn invalid_at(&self, key: &str, problem: String, hint: &str) -> ImportError {
-        let place = self.tree.get(key).unwrap_or(self.tree);
-        ImportError::Invalid {
-            line: place.line(),
-            column: None,
-            problem,
-            hint: hint.to_owned(),
-        }
+        refused(self.tree.get(key).unwrap_or(self.tree), problem, hint)
     }
 
     fn family(&self) -> Result<AmiFamily, ImportError> {
         let Some(word) = self.text("amiFamily") else {
-            let version = self.cluster.version.as_deref().unwrap_or_default();
-            let minor = version
-                .split('.')
-                .nth(1)
-                .and_then(|minor| minor.parse::<u32>().ok());
-            let is_old = minor.is_some_and(|minor| minor < AL2023_SINCE);
-            return Ok(if is_old { AmiFamily::Al2 } else { AmiFamily::Al2023 });
+            return Ok(AmiFamily::Al2023);
         };
         // eksctl reads the families in any case.
         match word.to_ascii_lowercase().as_str() {
@@ -224,7 +213,7 @@ impl<'a> EksctlGroup<'a> {
         let is_false = |key: &str| self.text(key).as_deref() == Some("false");
         Traits {
             ami_family: Some(family),
-            ami_id: self.text("ami").filter(|ami| ami.starts_with("ami-")),
+            ami_id: self.text("ami").filter(|_| self.has_own_ami()),
             instance_type: self.instance_types().first().cloned(),
             role: self.tree.text_at(&["iam", "instanceRoleARN"]),
             instance_profile: self.tree.text_at(&["iam", "instanceProfileARN"]),
@@ -239,6 +228,7 @@ impl<'a> EksctlGroup<'a> {
             labels: self.labels(),
             taints: self.taints(),
             max_pods: self.max_pods(),
+            is_spot: is_true("spot"),
             ..Traits::default()
         }
     }

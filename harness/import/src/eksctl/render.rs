@@ -5,12 +5,11 @@ use std::io::Write as _;
 use flate2::{Compression, GzBuilder};
 use serde_json::json;
 
-use super::cloud_config;
 use super::group::EksctlGroup;
+use super::{bottlerocket, cloud_config};
 use crate::error::ImportError;
 use crate::machine::AmiFamily;
 use crate::mime;
-use crate::toml_table::{set_labels, set_taints, subtable};
 use crate::tree::Tree;
 use crate::words::{joined_labels, joined_taints};
 
@@ -25,7 +24,7 @@ pub(super) fn user_data(group: &EksctlGroup<'_>, family: AmiFamily) -> Result<Op
     match family {
         AmiFamily::Al2023 => Ok(message(&al2023(group))),
         AmiFamily::Al2 if group.is_managed => Ok(message(&managed_al2(group))),
-        AmiFamily::Bottlerocket => bottlerocket(group).map(Some),
+        AmiFamily::Bottlerocket => bottlerocket::render(group).map(Some),
         AmiFamily::Windows => Ok(windows(group)),
         AmiFamily::Al2 | AmiFamily::Ubuntu | AmiFamily::Custom => {
             Ok(Some(gzip(cloud_config::render(group, family).as_bytes())))
@@ -46,12 +45,7 @@ fn al2023(group: &EksctlGroup<'_>) -> Vec<TypedPart> {
         .collect();
     if !group.is_bootstrapped_by_eks() {
         parts.push(node_config(&json!({
-            "cluster": {
-                "name": group.cluster.name,
-                "apiServerEndpoint": group.cluster.endpoint,
-                "certificateAuthority": group.cluster.certificate_authority,
-                "cidr": group.cluster.service_cidr,
-            },
+            "cluster": cluster(group),
             "kubelet": {"config": kubelet(group), "flags": flags(group)},
         })));
     }
@@ -64,6 +58,20 @@ fn al2023(group: &EksctlGroup<'_>) -> Vec<TypedPart> {
         parts.push((NODE_CONFIG, command));
     }
     parts
+}
+
+fn cluster(group: &EksctlGroup<'_>) -> serde_json::Value {
+    let mut cluster = json!({
+        "name": group.cluster.name,
+        "apiServerEndpoint": group.cluster.endpoint,
+        "certificateAuthority": group.cluster.certificate_authority,
+        "cidr": group.cluster.service_cidr,
+    });
+    if group.is_on_outpost {
+        cluster["enableOutpost"] = true.into();
+        cluster["id"] = json!(group.cluster.name);
+    }
+    cluster
 }
 
 /// JSON is YAML, too.
@@ -110,39 +118,6 @@ fn managed_al2(group: &EksctlGroup<'_>) -> Vec<TypedPart> {
         parts.push((SHELL, script));
     }
     parts
-}
-
-/// The user's settings, and those of eksctl, which win.
-fn bottlerocket(group: &EksctlGroup<'_>) -> Result<Vec<u8>, ImportError> {
-    let own = group.tree.at(&["bottlerocket", "settings"]).map(Tree::to_json);
-    let mut table = toml::Table::new();
-    let settings = subtable(&mut table, "settings");
-    if let Some(own) = own {
-        *settings = toml::Table::try_from(own).map_err(|error| {
-            group.invalid(
-                format!("invalid settings of Bottlerocket: {error}"),
-                "correct `bottlerocket.settings`; TOML has no null",
-            )
-        })?;
-    }
-    let kubernetes = subtable(settings, "kubernetes");
-    if let Some(max_pods) = group.max_pods() {
-        kubernetes.insert("max-pods".to_owned(), i64::from(max_pods).into());
-    }
-    set_labels(kubernetes, &group.labels());
-    set_taints(kubernetes, &group.taints());
-    if !group.is_bootstrapped_by_eks() {
-        let values = [
-            ("cluster-name", group.cluster.name.clone()),
-            ("api-server", group.cluster.endpoint.clone()),
-            ("cluster-certificate", group.cluster.certificate_authority.clone()),
-            ("cluster-dns-ip", Some(group.dns_ip())),
-        ];
-        for (key, value) in values {
-            kubernetes.insert(key.to_owned(), value.unwrap_or_default().into());
-        }
-    }
-    Ok(table.to_string().into_bytes())
 }
 
 fn windows(group: &EksctlGroup<'_>) -> Option<Vec<u8>> {

@@ -1,6 +1,9 @@
 //! Node groups of eksctl.
 
+mod refusals;
+
 use nodejoin_core::plan::Tokens;
+use nodejoin_core::plan::aws::IpFamily;
 
 use super::{machine, read, refused, user_data};
 use crate::{AmiFamily, FileFormat, System, complete_user_data};
@@ -19,9 +22,13 @@ fn config(version: &str, key: &str, group: &str) -> String {
     )
 }
 
+fn of_al2(group: &str) -> String {
+    format!("  amiFamily: AmazonLinux2\n{group}")
+}
+
 #[test]
 fn self_managed_al2_is_a_compressed_cloud_config() {
-    let machine = machine(&config("1.29", "nodeGroups", GROUP));
+    let machine = machine(&config("1.29", "nodeGroups", &of_al2(GROUP)));
     assert!(machine.user_data.as_ref().unwrap().starts_with(&[0x1f, 0x8b]));
     let text = user_data(&machine);
     let parsed = nodejoin_core::user_data::parse(text.as_bytes());
@@ -74,8 +81,7 @@ fn an_override_replaces_the_bootstrap_script() {
 
 #[test]
 fn the_first_type_of_a_distribution_is_that_of_the_node() {
-    let types =
-        "  amiFamily: AmazonLinux2\n  instancesDistribution: { instanceTypes: [t3.medium, t3a.medium] }\n";
+    let types = "  instancesDistribution: { instanceTypes: [t3.medium, t3a.medium] }\n";
     let machine = machine(&config("1.33", "nodeGroups", types));
     assert_eq!(machine.traits.instance_type.as_deref(), Some("t3.medium"));
 }
@@ -110,9 +116,10 @@ fn al2023_gets_node_configs() {
 
 #[test]
 fn managed_al2_keeps_commands_as_they_are() {
-    let managed = machine(&config("1.29", "managedNodeGroups", GROUP));
+    let managed = machine(&config("1.29", "managedNodeGroups", &of_al2(GROUP)));
     insta::assert_snapshot!(user_data(&managed));
-    let none = machine(&config("1.29", "managedNodeGroups", "  spot: true\n"));
+    let none = machine(&config("1.29", "managedNodeGroups", &of_al2("  spot: true\n")));
+    assert!(none.traits.is_spot);
     assert_eq!(none.user_data, None);
     let own_ami = machine(&config(
         "1.29",
@@ -147,26 +154,165 @@ fn managed_al2_keeps_commands_as_they_are() {
     }
 }
 
+/// eksctl has AL2023 as the default of all versions since 0.219.
 #[test]
-fn the_default_of_the_ami_family_is_noted() {
-    let note = |version: &str, group: &str| {
-        let notes = machine(&config(version, "nodeGroups", group)).notes;
-        notes.into_iter().find(|note| note.contains("amiFamily"))
-    };
-    for (version, family, other) in [
-        ("1.29", "AmazonLinux2 ", "`amiFamily: AmazonLinux2023`"),
-        ("1.30", "AmazonLinux2023 ", "`amiFamily: AmazonLinux2`"),
+fn a_group_without_a_family_has_al2023_and_an_older_default_is_noted() {
+    for (key, version, is_noted) in [
+        ("managedNodeGroups", "1.29", true),
+        ("managedNodeGroups", "1.30", false),
+        ("nodeGroups", "1.32", true),
+        ("nodeGroups", "1.33", false),
     ] {
-        let note = note(version, "  minSize: 1\n").unwrap();
-        assert!(note.contains(family) && note.contains(other), "{note}");
+        let machine = machine(&config(version, key, "  minSize: 1\n"));
+        assert_eq!(machine.traits.ami_family, Some(AmiFamily::Al2023), "{version}");
+        let note = "state `amiFamily: AmazonLinux2` for that";
+        let found = machine.notes.iter().any(|found| found.ends_with(note));
+        assert_eq!(found, is_noted, "{key} {version}: {:?}", machine.notes);
     }
-    assert_eq!(note("1.30", "  amiFamily: AmazonLinux2\n"), None);
-    let machine = machine(&config(
-        "1.29",
+    let stated = machine(&config("1.29", "nodeGroups", &of_al2("")));
+    assert_eq!(stated.notes.len(), 0);
+}
+
+#[test]
+fn only_a_command_in_place_of_a_script_must_pass_labels_itself() {
+    let notes = |family: &str, command: &str| {
+        let group = format!("  amiFamily: {family}\n  overrideBootstrapCommand: \"{command}\"\n");
+        machine(&config("1.29", "nodeGroups", &group)).notes
+    };
+    assert!(notes("AmazonLinux2", "/opt/join")[0].contains("$NODE_LABELS"));
+    let node_config = "apiVersion: node.eks.aws/v1alpha1\\nkind: NodeConfig\\n";
+    assert_eq!(notes("AmazonLinux2023", node_config).len(), 0);
+}
+
+#[test]
+fn a_managed_group_of_ubuntu_is_bootstrapped_by_eksctl() {
+    let group = format!("  amiFamily: Ubuntu2204\n{GROUP}");
+    let own = machine(&config("1.33", "managedNodeGroups", &group));
+    assert_eq!(own.managed, None, "EKS adds nothing to it");
+    let text = user_data(&own);
+    assert!(
+        text.contains("bootstrap.ubuntu.sh") && text.contains("MAX_PODS=20"),
+        "{text}"
+    );
+    assert_eq!(
+        (own.traits.labels["team"].as_str(), own.traits.max_pods),
+        ("web", Some(20))
+    );
+    let refused = refused(
+        "c",
+        &config(
+            "1.33",
+            "managedNodeGroups",
+            "  amiFamily: Ubuntu2204\n  overrideBootstrapCommand: /opt/join\n",
+        ),
+    );
+    assert!(refused.contains("of a managed group without `ami`"), "{refused}");
+}
+
+#[test]
+fn labels_in_the_user_data_of_a_managed_group_are_expected() {
+    let group =
+        "  labels: { team: web }\n  taints: [{ key: a, value: b, effect: NoSchedule }]\n  ami: ami-1\n";
+    let traits = |family: &str| {
+        let text = config(
+            "1.33",
+            "managedNodeGroups",
+            &format!("  amiFamily: {family}\n{group}"),
+        );
+        machine(&text).traits
+    };
+    let own = traits("AmazonLinux2023");
+    assert_eq!((own.labels["team"].as_str(), own.taints.len()), ("web", 1));
+    assert!(own.later_labels.is_empty() && own.later_taints.is_empty());
+    let bottlerocket = traits("Bottlerocket");
+    assert_eq!(
+        (
+            bottlerocket.later_labels["team"].as_str(),
+            bottlerocket.taints.len()
+        ),
+        ("web", 0)
+    );
+}
+
+#[test]
+fn the_nodes_of_an_ipv6_cluster_get_its_network() {
+    let text = |key: &str| {
+        config("1.33", key, "  amiFamily: AmazonLinux2023\n")
+            .replace("serviceIPv4CIDR: 172.20.0.0/16", "ipFamily: ipv6")
+    };
+    let own = machine(&text("nodeGroups"));
+    assert_eq!(own.traits.cluster.ip_family, Some(IpFamily::Ipv6));
+    let data = user_data(&own);
+    assert!(
+        data.contains("\"cidr\":\"fd30:1c53:5f8a::/108\"") && data.contains("[\"fd30:1c53:5f8a::a\"]"),
+        "{data}"
+    );
+    let managed = machine(&text("managedNodeGroups"));
+    let complete = complete_user_data(&managed, &managed.traits.cluster)
+        .unwrap()
+        .unwrap();
+    let complete = String::from_utf8(complete).unwrap();
+    assert!(complete.contains("cidr: fd30:1c53:5f8a::/108\n"), "{complete}");
+    let both = config("1.33", "nodeGroups", "").replace("serviceIPv4CIDR", "ipFamily: IPv6, serviceIPv4CIDR");
+    assert!(refused("c", &both).contains("refuses `serviceIPv4CIDR`"));
+    let unknown = config("1.33", "nodeGroups", "").replace("serviceIPv4CIDR: 172.20.0.0/16", "ipFamily: v6");
+    assert!(refused("c", &unknown).contains("no `ipFamily` with the name `v6`"));
+}
+
+#[test]
+fn the_nodes_of_a_local_cluster_on_an_outpost_know_its_id() {
+    let outpost =
+        "outpost: { controlPlaneOutpostARN: \"arn:aws:outposts:eu-west-1:111122223333:outpost/op-1\" }\n";
+    let with = |group: &str| format!("{}{outpost}", config("1.31", "nodeGroups", group));
+    let al2023 = machine(&with("  amiFamily: AmazonLinux2023\n"));
+    let text = user_data(&al2023);
+    assert!(
+        text.contains("\"enableOutpost\":true") && text.contains("\"id\":\"demo\""),
+        "{text}"
+    );
+    assert!(
+        al2023.notes[0].contains("only AWS knows the id"),
+        "{:?}",
+        al2023.notes
+    );
+    let al2 = user_data(&machine(&with("  amiFamily: AmazonLinux2\n")));
+    assert!(
+        al2.contains("--enable-local-outpost true --cluster-id") && al2.contains("CLUSTER_ID=demo"),
+        "{al2}"
+    );
+    assert!(refused("c", &with("  amiFamily: Bottlerocket\n")).contains("a local cluster on an Outpost"));
+    let elsewhere = user_data(&machine(&config(
+        "1.31",
         "nodeGroups",
-        "  amiFamily: AmazonLinux2\n  overrideBootstrapCommand: /opt/join\n",
-    ));
-    assert!(machine.notes[0].contains("$NODE_LABELS"), "{:?}", machine.notes);
+        "  amiFamily: AmazonLinux2\n",
+    )));
+    assert!(!elsewhere.contains("outpost"), "{elsewhere}");
+}
+
+#[test]
+fn settings_of_bottlerocket_keep_what_eksctl_does_not_write() {
+    let settings = |group: &str, kubernetes: &str| {
+        let text = format!(
+            "  amiFamily: Bottlerocket\n{group}  bottlerocket: {{ settings: {{ kubernetes: {{ {kubernetes} }} }} }}\n"
+        );
+        user_data(&machine(&config("1.33", "nodeGroups", &text)))
+    };
+    let dns = "cluster-dns-ip: 169.254.20.10";
+    assert!(settings("", dns).contains("cluster-dns-ip = \"169.254.20.10\""));
+    assert!(settings("  clusterDNS: 10.0.0.10\n", "").contains("cluster-dns-ip = \"10.0.0.10\""));
+    assert!(
+        !settings("", "").contains("cluster-dns-ip"),
+        "Bottlerocket asks EKS"
+    );
+    assert!(!settings("", "").contains("admin"));
+    assert!(
+        settings("  ssh: { publicKeyName: k }\n", "")
+            .contains("[settings.host-containers.admin]\nenabled = true")
+    );
+    let group = "  amiFamily: Bottlerocket\n  bottlerocket: { enableAdminContainer: false }\n";
+    let managed = user_data(&machine(&config("1.33", "managedNodeGroups", group)));
+    assert!(managed.contains("enabled = false"), "{managed}");
+    assert!(!managed.contains("node-labels"), "EKS adds them: {managed}");
 }
 
 #[test]
@@ -244,65 +390,6 @@ fn a_label_without_a_value_has_an_empty_one() {
                 managedNodeGroups:\n- { name: ng, labels: { gpu, role: web } }\n";
     let labels = machine(text).managed.unwrap().labels;
     assert_eq!((labels["gpu"].as_str(), labels["role"].as_str()), ("", "web"));
-}
-
-#[test]
-fn fields_that_eksctl_refuses_are_refused() {
-    let self_managed = [
-        ("  maxPodPerNode: 20\n", "has no field `maxPodPerNode`"),
-        ("  label: { a: b }\n", "has no field `label`"),
-        (
-            "  preBootstrapCommand: [echo]\n",
-            "has no field `preBootstrapCommand`",
-        ),
-        ("  spot: true\n", "only `managedNodeGroups` has it"),
-        ("  iam: { instanceRoleArn: x }\n", "write `instanceRoleARN`"),
-        (
-            "  kubeletExtraConfig: { authentication: {} }\n",
-            "eksctl refuses `authentication`",
-        ),
-        (
-            "  labels: { node-role.kubernetes.io/web: \"\" }\n",
-            "eksctl refuses the label",
-        ),
-        (
-            "  containerRuntime: dockerd\n",
-            "eksctl refuses `containerRuntime: dockerd`",
-        ),
-        (
-            "  amiFamily: Bottlerocket\n  preBootstrapCommands: [echo]\n",
-            "of a group with Bottlerocket",
-        ),
-        (
-            "  bottlerocket: { settings: {} }\n",
-            "with another `amiFamily` than Bottlerocket",
-        ),
-    ];
-    let managed = [
-        ("  kubeletExtraConfig: {}\n", "only `nodeGroups` has it"),
-        (
-            "  iam: { instanceProfileARN: x }\n",
-            "eksctl refuses `iam.instanceProfileARN`",
-        ),
-        (
-            "  amiFamily: AmazonLinux2\n  overrideBootstrapCommand: /opt/join\n",
-            "of a managed group without `ami`",
-        ),
-        (
-            "  amiFamily: AmazonLinux2023\n  ami: ami-1\n  maxPodsPerNode: 9\n",
-            "eksctl refuses `maxPodsPerNode` of a managed group",
-        ),
-    ];
-    let all = self_managed.map(|case| ("nodeGroups", case)).into_iter();
-    for (key, (group, problem)) in all.chain(managed.map(|case| ("managedNodeGroups", case))) {
-        let refused = refused("c", &config("1.33", key, group));
-        assert!(
-            refused.contains(problem) && refused.starts_with("line "),
-            "{refused}"
-        );
-    }
-    let top = config("1.33", "nodeGroups", "").replace("version:", "verison:");
-    assert!(refused("c", &top).contains("write `version`"));
 }
 
 #[test]
