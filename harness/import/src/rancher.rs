@@ -3,6 +3,8 @@
 use nodejoin_core::plan::aws::IpFamily;
 
 use crate::error::ImportError;
+use crate::instance_types::max_pods;
+use crate::known_fields::KnownFields;
 use crate::machine::{CapacityType, FileFormat, Imported, Machine, ManagedNodeGroup, Traits};
 use crate::reading::Reading;
 use crate::text::beginning;
@@ -11,6 +13,35 @@ use crate::words::{list, texts};
 
 /// Words that Rancher demands in user data.
 const DEMANDED: &str = "Content-Type: multipart/mixed";
+
+const NODE_GROUP: KnownFields = KnownFields {
+    place: "a node group of an EKSClusterConfig",
+    consequence: "kubectl refuses it, and other clients lose it",
+    fields: &[&[
+        "arm",
+        "desiredSize",
+        "diskSize",
+        "ec2SshKey",
+        "gpu",
+        "imageId",
+        "instanceType",
+        "labels",
+        "launchTemplate",
+        "maxSize",
+        "minSize",
+        "name",
+        "nodeRole",
+        "nodegroupName",
+        "requestSpotInstances",
+        "resourceTags",
+        "spotInstanceTypes",
+        "subnets",
+        "tags",
+        "userData",
+        "version",
+    ]],
+    elsewhere: None,
+};
 
 /// Whether a manifest is an EKSClusterConfig.
 pub(crate) fn is_manifest(document: &Tree) -> bool {
@@ -34,6 +65,8 @@ pub(crate) fn read(document: &Tree) -> Result<Imported, ImportError> {
 }
 
 fn machine(name: &str, spec: &Tree, group: &Tree) -> Result<Machine, ImportError> {
+    let mut notes = Vec::new();
+    NODE_GROUP.check(group, &mut notes)?;
     if let Some(template) = group.text_at(&["launchTemplate", "id"]) {
         return Err(ImportError::Invalid {
             line: group.line(),
@@ -60,6 +93,7 @@ fn machine(name: &str, spec: &Tree, group: &Tree) -> Result<Machine, ImportError
         line: group.get("userData").unwrap_or(group).line(),
         user_data: text.map(String::into_bytes),
         traits: traits(spec, group),
+        notes,
         ..Machine::default()
     };
     if machine.traits.ami_id.is_none() {
@@ -71,7 +105,7 @@ fn machine(name: &str, spec: &Tree, group: &Tree) -> Result<Machine, ImportError
 fn traits(spec: &Tree, group: &Tree) -> Traits {
     let mut traits = Traits {
         ami_id: group.text_at(&["imageId"]),
-        instance_type: group.text_at(&["instanceType"]),
+        instance_type: instance_type(group),
         region: spec.text_at(&["region"]),
         role: group.text_at(&["nodeRole"]),
         tags: texts(group.get("resourceTags")),
@@ -88,11 +122,26 @@ fn traits(spec: &Tree, group: &Tree) -> Traits {
     traits
 }
 
+/// The types of spot instances, for which Rancher does not read `instanceType`.
+fn spot_types(group: &Tree) -> Vec<String> {
+    let is_spot = group.get("requestSpotInstances").is_some_and(Tree::is_true);
+    let types = list(group.items_at(&["spotInstanceTypes"]));
+    types.into_iter().filter(|_| is_spot).collect()
+}
+
+/// Of several types, the one with the fewest pods: EKS takes its number for all nodes.
+fn instance_type(group: &Tree) -> Option<String> {
+    let types = spot_types(group);
+    let smallest = types.iter().min_by_key(|name| max_pods(name).unwrap_or(u32::MAX));
+    smallest.cloned().or_else(|| group.text_at(&["instanceType"]))
+}
+
 fn managed(name: &str, machine: &Machine, group: &Tree) -> ManagedNodeGroup {
     let is_spot = group.get("requestSpotInstances").is_some_and(Tree::is_true);
-    let types = match is_spot {
-        true => list(group.items_at(&["spotInstanceTypes"])),
-        false => machine.traits.instance_type.iter().cloned().collect(),
+    let of_spot = spot_types(group);
+    let types = match of_spot.is_empty() {
+        true => machine.traits.instance_type.iter().cloned().collect(),
+        false => of_spot,
     };
     ManagedNodeGroup {
         name: Some(name.to_owned()),

@@ -32,6 +32,8 @@ pub(super) struct BootstrapConfig<'a> {
     region: Option<String>,
     /// EKS adds its own part: the pool's launch template names no AMI.
     managed: Option<ManagedNodeGroup>,
+    /// Says where the name of the cluster is from.
+    note: Option<String>,
 }
 
 impl<'a> BootstrapConfig<'a> {
@@ -48,12 +50,8 @@ impl<'a> BootstrapConfig<'a> {
             false => &["spec"],
         };
         let name = document.text_at(&["metadata", "name"]).unwrap_or_default();
-        let owner = owner(documents, &["configRef", "name"], &name);
-        let mut stated = cluster(documents);
-        let version = owner.and_then(|owner| owner.text_at(&["version"]));
-        stated.version = stated
-            .version
-            .or_else(|| Some(version?.trim_start_matches('v').to_owned()));
+        let owner = owner(documents, &["bootstrap", "configRef", "name"], &name);
+        let stated = cluster(documents, owner);
         let (traits, managed) = owner.map_or_else(Default::default, |owner| infrastructure(documents, owner));
         Some(Self {
             kind,
@@ -63,6 +61,7 @@ impl<'a> BootstrapConfig<'a> {
             traits,
             region: region(documents),
             managed,
+            note: name_note(documents, owner),
             name,
         })
     }
@@ -108,15 +107,23 @@ impl<'a> BootstrapConfig<'a> {
         machine.traits.ami_family = family;
         machine.traits.cluster = self.stated.clone();
         machine.traits.region.clone_from(&self.region);
-        if self.kind == BootstrapKind::Nodeadm {
-            machine
-                .notes
-                .extend(nodeadm_config::unknown_fields(self).map(|field| {
-                    format!(
-                        "`spec.{field}` is not in the user data: a NodeadmConfig does not have this field"
-                    )
-                }));
+        match self.kind {
+            BootstrapKind::Kubeadm => kubeadm_config::describe(self, &mut machine.traits)?,
+            BootstrapKind::Eks => eks_config::check(self, &mut machine.notes)?,
+            BootstrapKind::Nodeadm => {
+                machine
+                    .notes
+                    .extend(nodeadm_config::unknown_fields(self).map(|field| {
+                        format!(
+                            "`spec.{field}` is not in the user data: a NodeadmConfig does not have this field"
+                        )
+                    }))
+            }
         }
+        let note = self.note.clone();
+        machine
+            .notes
+            .extend(note.filter(|_| self.kind != BootstrapKind::Kubeadm));
         if self.text(&["format"]).as_deref() == Some("ignition") {
             machine
                 .notes
@@ -126,15 +133,32 @@ impl<'a> BootstrapConfig<'a> {
     }
 }
 
-/// What Cluster and AWSManagedControlPlane state.
-fn cluster(documents: &[&Tree]) -> ClusterTraits {
-    let of_kind = |kind: &str| {
-        documents
-            .iter()
-            .find(|document| document.text_at(&["kind"]).as_deref() == Some(kind))
-    };
-    let control_plane = of_kind("AWSManagedControlPlane");
-    let service_cidr = of_kind("Cluster")
+fn of_kind<'a>(documents: &[&'a Tree], kind: &str) -> Option<&'a Tree> {
+    let mut found = documents
+        .iter()
+        .filter(|document| document.text_at(&["kind"]).as_deref() == Some(kind));
+    found.next().copied()
+}
+
+/// Says that the name of the Cluster stands for that of the EKS cluster, which only its control plane states.
+fn name_note(documents: &[&Tree], owner: Option<&Tree>) -> Option<String> {
+    let name = owner?.text_at(&["clusterName"])?;
+    of_kind(documents, "AWSManagedControlPlane").is_none().then(|| {
+        format!(
+            "the file has no AWSManagedControlPlane, whose `eksClusterName`, or namespace and name, is the name of the EKS cluster: \
+             `{name}`, the name of the Cluster, stands for it"
+        )
+    })
+}
+
+/// What Cluster and AWSManagedControlPlane state, else the machines of a MachineDeployment or MachinePool.
+fn cluster(documents: &[&Tree], owner: Option<&Tree>) -> ClusterTraits {
+    let control_plane = of_kind(documents, "AWSManagedControlPlane");
+    let of_owner = |key: &str| owner.and_then(|owner| owner.text_at(&[key]));
+    let version = control_plane
+        .and_then(|plane| plane.text_at(&["spec", "version"]))
+        .or_else(|| of_owner("version"));
+    let service_cidr = of_kind(documents, "Cluster")
         .and_then(|cluster| cluster.text_at(&["spec", "clusterNetwork", "services", "cidrBlocks", "0"]));
     let made_up = |plane: &Tree| {
         let namespace = plane
@@ -142,15 +166,14 @@ fn cluster(documents: &[&Tree]) -> ClusterTraits {
             .unwrap_or_else(|| "default".to_owned());
         Some(format!("{namespace}_{}", plane.text_at(&["metadata", "name"])?))
     };
+    let of_plane = control_plane.and_then(|plane| {
+        plane
+            .text_at(&["spec", "eksClusterName"])
+            .or_else(|| made_up(plane))
+    });
     ClusterTraits {
-        name: control_plane.and_then(|plane| {
-            plane
-                .text_at(&["spec", "eksClusterName"])
-                .or_else(|| made_up(plane))
-        }),
-        version: control_plane
-            .and_then(|plane| plane.text_at(&["spec", "version"]))
-            .map(|version| version.trim_start_matches('v').to_owned()),
+        name: of_plane.or_else(|| of_owner("clusterName")),
+        version: version.map(|version| version.trim_start_matches('v').to_owned()),
         dns_ip: service_cidr.as_deref().and_then(dns_ip),
         service_cidr,
         ..ClusterTraits::default()
@@ -171,28 +194,41 @@ fn region(documents: &[&Tree]) -> Option<String> {
 /// The path of a machine's specification in a MachineDeployment, a MachinePool and a template.
 const TEMPLATE: [&str; 3] = ["spec", "template", "spec"];
 
-/// The machines of the MachineDeployment or MachinePool whose `bootstrap` refers to this name at this path.
+/// The machines of the MachineDeployment or MachinePool that refer to this name at this path.
 fn owner<'a>(documents: &[&'a Tree], path: &[&str], name: &str) -> Option<&'a Tree> {
     documents
         .iter()
         .filter_map(|document| document.at(&TEMPLATE))
-        .find(|spec| {
-            spec.at(&["bootstrap"])
-                .and_then(|bootstrap| bootstrap.text_at(path))
-                .as_deref()
-                == Some(name)
-        })
+        .find(|spec| spec.text_at(path).as_deref() == Some(name))
 }
 
 /// The machine of a bootstrap Secret with what other manifests state about it.
 pub(super) fn with_owner(mut machine: Machine, secret: &str, documents: &[&Tree]) -> Machine {
-    if let Some(owner) = owner(documents, &["dataSecretName"], secret) {
+    let owner = owner(documents, &["bootstrap", "dataSecretName"], secret);
+    if let Some(owner) = owner {
         // EKS adds no part of its own: the Secret is the whole user data.
         (machine.traits, _) = infrastructure(documents, owner);
     }
-    machine.traits.cluster = cluster(documents);
+    machine.traits.cluster = cluster(documents, owner);
     machine.traits.region = region(documents);
     machine
+}
+
+/// The machine of an AWSManagedMachinePool with what other manifests state about it.
+///
+/// # Errors
+/// The API server refuses the pool.
+pub(super) fn of_pool(
+    mut machine: Machine,
+    pool: &Tree,
+    documents: &[&Tree],
+) -> Result<Machine, ImportError> {
+    managed_pool::check(pool, &mut machine.notes)?;
+    let owner = owner(documents, &["infrastructureRef", "name"], &machine.name);
+    machine.traits.cluster = cluster(documents, owner);
+    machine.traits.region = region(documents);
+    machine.notes.extend(name_note(documents, owner));
+    Ok(machine)
 }
 
 /// What AWSMachineTemplate, AWSMachinePool or AWSManagedMachinePool states.

@@ -5,8 +5,47 @@ use serde_json::{Value, json};
 use super::config::BootstrapConfig;
 use super::sections::{files, sections};
 use crate::error::ImportError;
+use crate::known_fields::KnownFields;
 use crate::tree::yaml;
 use crate::words::texts;
+
+const SPEC: KnownFields = KnownFields {
+    place: "`spec` of an EKSConfig",
+    consequence: "kubectl refuses it, and other clients lose it",
+    fields: &[&[
+        "apiRetryAttempts",
+        // The API has the first spelling.
+        "boostrapCommandOverride",
+        "bootstrapCommandOverride",
+        "containerRuntime",
+        "diskSetup",
+        "dnsClusterIP",
+        "dockerConfigJson",
+        "files",
+        "kubeletExtraArgs",
+        "mounts",
+        "ntp",
+        "pauseContainer",
+        "postBootstrapCommands",
+        "preBootstrapCommands",
+        "serviceIPV6Cidr",
+        "useMaxPods",
+        "users",
+    ]],
+    elsewhere: None,
+};
+
+/// Checks the fields of the configuration.
+///
+/// # Errors
+/// A field is misspelt.
+pub(super) fn check(config: &BootstrapConfig<'_>, notes: &mut Vec<String>) -> Result<(), ImportError> {
+    // A manifest without `spec` stands for its own specification.
+    match config.spec.get("kind") {
+        None => SPEC.check(config.spec, notes),
+        Some(_) => Ok(()),
+    }
+}
 
 /// The user data. Cluster API writes the call of bootstrap.sh as a plain scalar of YAML.
 ///

@@ -4,7 +4,11 @@ use serde_json::{Value, json};
 
 use super::config::BootstrapConfig;
 use super::sections::{files, sections};
+use crate::error::ImportError;
+use crate::known_fields::check_taint;
+use crate::machine::Traits;
 use crate::tree::Tree;
+use crate::words::{taint, taint_of_text};
 
 const PATH: &str = "/run/kubeadm/kubeadm-join-config.yaml";
 /// In place of the token that Cluster API creates for each machine.
@@ -61,4 +65,39 @@ fn join_configuration(config: &BootstrapConfig<'_>) -> Value {
 
 fn strings(commands: Vec<String>) -> Vec<Value> {
     commands.into_iter().map(Value::from).collect()
+}
+
+/// Adds the labels and taints with which kubeadm starts the kubelet.
+///
+/// # Errors
+/// A taint without a key or an effect.
+pub(super) fn describe(config: &BootstrapConfig<'_>, traits: &mut Traits) -> Result<(), ImportError> {
+    let Some(node) = config.spec.at(&["joinConfiguration", "nodeRegistration"]) else {
+        return Ok(());
+    };
+    let labels = argument(node, "node-labels").unwrap_or_default();
+    let pairs = labels.split(',').filter_map(|pair| pair.split_once('='));
+    // cloud-init fills in `{{ }}` on the instance.
+    let stated = pairs.filter(|(_, value)| !value.contains(['{', '$']));
+    traits
+        .labels
+        .extend(stated.map(|(key, value)| (key.trim().to_owned(), value.to_owned())));
+    for tree in node.items_at(&["taints"]) {
+        check_taint(tree, "the kubelet does not start with it")?;
+        traits.taints.extend(taint(tree));
+    }
+    let taints = argument(node, "register-with-taints").unwrap_or_default();
+    traits.taints.extend(taints.split(',').filter_map(taint_of_text));
+    Ok(())
+}
+
+/// The value of an argument of the kubelet: a mapping, or a list from kubeadm's v1beta4 on.
+fn argument(node: &Tree, name: &str) -> Option<String> {
+    let arguments = node.get("kubeletExtraArgs")?;
+    let of_list = || {
+        let mut found = arguments.items().iter();
+        let found = found.find(|argument| argument.text_at(&["name"]).as_deref() == Some(name))?;
+        found.text_at(&["value"])
+    };
+    arguments.text_at(&[name]).or_else(of_list)
 }

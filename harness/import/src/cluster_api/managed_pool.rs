@@ -1,19 +1,81 @@
 //! AWSManagedMachinePool: a managed node group, whose nodes EKS bootstraps.
 
+use crate::error::ImportError;
+use crate::known_fields::{KnownFields, check_texts};
 use crate::machine::{CapacityType, Machine, ManagedNodeGroup, Taint, TaintEffect, Traits};
 use crate::tree::Tree;
 use crate::words::{family_of_ami_type, texts};
 
-/// The machine of a pool without a launch template; one with a template has a bootstrap configuration.
-pub(super) fn machine(document: &Tree) -> Option<Machine> {
-    if document.text_at(&["kind"]).as_deref() != Some("AWSManagedMachinePool") {
-        return None;
+/// What becomes of a value that the CRD does not allow.
+const REFUSED: &str = "the API server refuses it";
+
+const SPEC: KnownFields = KnownFields {
+    place: "`spec` of an AWSManagedMachinePool",
+    consequence: "kubectl refuses it, and other clients lose it",
+    fields: &[&[
+        "additionalTags",
+        "amiType",
+        "amiVersion",
+        "availabilityZoneSubnetType",
+        "availabilityZones",
+        "awsLaunchTemplate",
+        "capacityType",
+        "diskSize",
+        "eksNodegroupName",
+        "instanceType",
+        "labels",
+        "lifecycleHooks",
+        "providerIDList",
+        "remoteAccess",
+        "roleAdditionalPolicies",
+        "roleName",
+        "rolePath",
+        "rolePermissionsBoundary",
+        "scaling",
+        "subnetIDs",
+        "taints",
+        "updateConfig",
+    ]],
+    elsewhere: None,
+};
+
+const TAINT: KnownFields = KnownFields {
+    place: "a taint of an AWSManagedMachinePool",
+    consequence: "kubectl refuses it, and other clients lose it",
+    fields: &[&["effect", "key", "value"]],
+    elsewhere: None,
+};
+
+/// Whether the pool has no launch template; one with a template has a bootstrap configuration.
+pub(super) fn is_alone(document: &Tree) -> bool {
+    document.text_at(&["kind"]).as_deref() == Some("AWSManagedMachinePool")
+        && document
+            .get("spec")
+            .is_some_and(|spec| spec.get("awsLaunchTemplate").is_none())
+}
+
+/// Checks the fields of a pool, and its labels and taints.
+///
+/// # Errors
+/// The API server refuses the pool.
+pub(super) fn check(document: &Tree, notes: &mut Vec<String>) -> Result<(), ImportError> {
+    let Some(spec) = document.get("spec") else {
+        return Ok(());
+    };
+    SPEC.check(spec, notes)?;
+    check_texts(spec.get("labels"), "the label", REFUSED)?;
+    for tree in spec.items_at(&["taints"]) {
+        TAINT.check(tree, notes)?;
+        if taint(tree).is_none() {
+            return Err(ImportError::Invalid {
+                line: tree.get("effect").unwrap_or(tree).line(),
+                column: None,
+                problem: format!("a taint of an AWSManagedMachinePool has no key, or no effect that it knows: {REFUSED}"),
+                hint: "give the taint a `key`, and one of the effects no-schedule, prefer-no-schedule and no-execute".to_owned(),
+            });
+        }
     }
-    let spec = document.get("spec")?;
-    if spec.get("awsLaunchTemplate").is_some() {
-        return None;
-    }
-    described(document)
+    Ok(())
 }
 
 /// The pool without its user data. EKS bootstraps its nodes unless the launch template names an AMI.

@@ -57,11 +57,14 @@ pub(crate) fn read(input: &Import<'_>, documents: &[&Tree]) -> Result<Imported, 
             machine.map(|machine| config::with_owner(machine, &name, documents)),
         );
     }
-    for machine in documents
+    for document in documents
         .iter()
-        .filter_map(|document| managed_pool::machine(document))
+        .filter(|document| managed_pool::is_alone(document))
     {
-        reading.add(&machine.name.clone(), Ok(machine));
+        if let Some(machine) = managed_pool::described(document) {
+            let name = machine.name.clone();
+            reading.add(&name, config::of_pool(machine, document, documents));
+        }
     }
     reading.finish(
         "it has neither EKSConfig, NodeadmConfig, KubeadmConfig nor a bootstrap Secret",

@@ -22,11 +22,12 @@ const STORAGE: &[&[&str]] = &[
     ],
 ];
 
-/// Merges the settings key by key; taints are replaced as a whole.
+/// Merges the settings key by key; taints are replaced as a whole. Settings of the class without effect become notes.
 pub(super) fn merged(
     class: &NodeClass<'_>,
     text: &str,
     options: &NodeOptions<'_>,
+    notes: &mut Vec<String>,
 ) -> Result<String, ImportError> {
     let mut table = settings(text).map_err(|error| {
         class.invalid(
@@ -36,7 +37,10 @@ pub(super) fn merged(
     })?;
     let kubernetes = subtable(subtable(&mut table, "settings"), "kubernetes");
     cluster(kubernetes, &options.cluster);
-    kubernetes.insert("max-pods".to_owned(), i64::from(options.max_pods).into());
+    notes.extend(replaced(kubernetes, options));
+    if let Some(max_pods) = options.max_pods {
+        kubernetes.insert("max-pods".to_owned(), i64::from(max_pods).into());
+    }
     if let Some(own) = options.kubelet {
         kubelet::set(kubernetes, own);
     }
@@ -57,6 +61,36 @@ pub(super) fn merged(
         command.insert("essential".to_owned(), true.into());
     }
     Ok(table.to_string())
+}
+
+/// Names the settings of the class in whose place Karpenter writes its own.
+fn replaced(kubernetes: &toml::Table, options: &NodeOptions<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let taints = kubernetes.get("node-taints").and_then(toml::Value::as_table);
+    let taints: Vec<&str> = taints
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.as_str())
+        .collect();
+    let is_of_pool = |key: &&str| options.taints.iter().any(|taint| taint.key == *key);
+    if !taints.iter().all(is_of_pool) {
+        notes.push(format!(
+            "`settings.kubernetes.node-taints` of `spec.userData` has no effect: Karpenter writes the taints of the pool in its place; \
+             state them there ({})",
+            taints.join(", ")
+        ));
+    }
+    let pods = kubernetes.get("max-pods").and_then(toml::Value::as_integer);
+    if let Some(pods) = pods.filter(|pods| options.max_pods.map(i64::from) != Some(*pods)) {
+        let own = options
+            .max_pods
+            .map_or_else(|| "the number of the type".to_owned(), |own| own.to_string());
+        notes.push(format!(
+            "`settings.kubernetes.max-pods = {pods}` of `spec.userData` has no effect: Karpenter writes {own} in its place; \
+             state `maxPods` in `spec.kubelet`"
+        ));
+    }
+    notes
 }
 
 fn cluster(kubernetes: &mut toml::Table, cluster: &ClusterTraits) {

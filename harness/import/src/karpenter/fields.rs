@@ -51,6 +51,30 @@ const METADATA_OPTIONS: KnownFields = KnownFields {
     elsewhere: None,
 };
 
+const DEVICE: KnownFields = KnownFields {
+    place: "`blockDeviceMappings` of an EC2NodeClass",
+    consequence: REFUSED,
+    fields: &[&["deviceName", "ebs", "rootVolume"]],
+    elsewhere: None,
+};
+
+const VOLUME: KnownFields = KnownFields {
+    place: "`ebs` of an EC2NodeClass",
+    consequence: REFUSED,
+    fields: &[&[
+        "deleteOnTermination",
+        "encrypted",
+        "iops",
+        "kmsKeyID",
+        "snapshotID",
+        "throughput",
+        "volumeInitializationRate",
+        "volumeSize",
+        "volumeType",
+    ]],
+    elsewhere: None,
+};
+
 const POOL: KnownFields = KnownFields {
     place: "`spec` of a NodePool",
     consequence: REFUSED,
@@ -113,14 +137,18 @@ pub(super) fn check_class(class: &Tree, kind: &str, notes: &mut Vec<String>) -> 
     if kind != "EC2NodeClass" {
         return Ok(());
     }
-    check_all(
-        class,
-        &[
-            (&["spec"], CLASS),
-            (&["spec", "metadataOptions"], METADATA_OPTIONS),
-        ],
-        notes,
-    )
+    let places: [(&[&str], KnownFields); 2] = [
+        (&["spec"], CLASS),
+        (&["spec", "metadataOptions"], METADATA_OPTIONS),
+    ];
+    check_all(class, &places, notes)?;
+    for device in class.items_at(&["spec", "blockDeviceMappings"]) {
+        DEVICE.check(device, notes)?;
+        if let Some(volume) = device.get("ebs") {
+            VOLUME.check(volume, notes)?;
+        }
+    }
+    Ok(())
 }
 
 /// Checks the fields of a pool. Those of a Provisioner are not checked.

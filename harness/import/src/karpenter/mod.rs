@@ -6,9 +6,10 @@
 //! | --- | --- |
 //! | `node_class.rs` | what a class states |
 //! | `node_pool.rs` | what a pool states: labels, taints, instance types |
-//! | `fields.rs` | the fields of both |
+//! | `fields.rs`, `refusals.rs` | the fields of both, and the values that the API server refuses |
 //! | `labels.rs` | the labels that reach the kubelet |
 //! | `node.rs` | a class and a pool together: what the node must be |
+//! | `unknown_types.rs` | instance types that EC2 does not have |
 //! | `kubelet.rs` | settings of the kubelet as flags of AL2 |
 //! | `render.rs` | the user data of each AMI family |
 //! | `bottlerocket.rs` | the settings of Bottlerocket |
@@ -20,7 +21,9 @@ mod labels;
 mod node;
 mod node_class;
 mod node_pool;
+mod refusals;
 mod render;
+mod unknown_types;
 
 use crate::error::ImportError;
 use crate::input::Import;
@@ -58,34 +61,54 @@ pub(crate) fn auto_mode(document: &Tree) -> ImportError {
 /// Reads a stream of manifests.
 pub(crate) fn read(input: &Import<'_>, documents: &[&Tree]) -> Result<Imported, ImportError> {
     let mut reading = Reading::of(FileFormat::Karpenter);
-    add(input, documents, &mut reading);
+    add_all(input, documents, &mut reading, false);
+    if let Some(provider) = documents.iter().find_map(|document| inline_provider(document)) {
+        return reading.finish(
+            &format!("{provider}: nodejoin reads the settings of nodes from a class alone"),
+            "write an AWSNodeTemplate with these fields as its `spec`, and `spec.providerRef` in the Provisioner",
+        );
+    }
     reading.finish(
         "no EC2NodeClass is in it",
         "give the class and its pools: `kubectl get ec2nodeclasses,nodepools -o yaml`",
     )
 }
 
-/// Adds a machine for each pool, and for each class without a pool.
+/// The place of an old Provisioner that has the settings of its nodes in itself.
+fn inline_provider(document: &Tree) -> Option<String> {
+    if document.text_at(&["kind"]).as_deref() != Some("Provisioner") {
+        return None;
+    }
+    let line = document.at(&["spec", "provider"])?.line();
+    let line = line.map(|line| format!(" in line {line}")).unwrap_or_default();
+    let name = document.text_at(&["metadata", "name"]).unwrap_or_default();
+    Some(format!(
+        "the Provisioner `{name}` has an inline `spec.provider`{line}"
+    ))
+}
+
+/// Adds a machine for each pool, and for each class without a pool, of manifests that another tool applies.
 pub(crate) fn add(input: &Import<'_>, documents: &[&Tree], reading: &mut Reading) {
+    add_all(input, documents, reading, true);
+}
+
+fn add_all(input: &Import<'_>, documents: &[&Tree], reading: &mut Reading, is_converted: bool) {
     let pools: Vec<NodePool<'_>> = documents
         .iter()
         .filter_map(|document| NodePool::of(document))
         .collect();
     for class in documents.iter().filter_map(|document| NodeClass::of(document)) {
-        let own: Vec<&NodePool<'_>> = pools.iter().filter(|pool| pool.class == class.name).collect();
+        let own = pools.iter().filter(|pool| pool.class == class.name);
+        let mut own: Vec<Option<&NodePool<'_>>> = own.map(Some).collect();
         if own.is_empty() {
-            let node = KarpenterNode {
-                input,
-                class: &class,
-                pool: None,
-            };
-            reading.add(&node.name(), node.machine());
+            own.push(None);
         }
         for pool in own {
             let node = KarpenterNode {
                 input,
                 class: &class,
-                pool: Some(pool),
+                pool,
+                is_converted,
             };
             reading.add(&node.name(), node.machine());
         }

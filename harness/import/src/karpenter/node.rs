@@ -8,7 +8,9 @@ use super::fields::{check_class, check_pool};
 use super::labels::{is_kept, notes};
 use super::node_class::NodeClass;
 use super::node_pool::NodePool;
+use super::refusals::{check_class_values, check_pool_values, missing_terms};
 use super::render::user_data;
+use super::unknown_types::unknown_type;
 use crate::adopt::Stated;
 use crate::error::ImportError;
 use crate::input::Import;
@@ -24,6 +26,8 @@ pub(super) struct KarpenterNode<'a> {
     pub(super) input: &'a Import<'a>,
     pub(super) class: &'a NodeClass<'a>,
     pub(super) pool: Option<&'a NodePool<'a>>,
+    /// Another tool, such as Terraform, makes text of numbers and booleans before the API server sees them.
+    pub(super) is_converted: bool,
 }
 
 /// Whether the user data of a class calls the bootstrap script itself.
@@ -45,7 +49,8 @@ pub(super) struct NodeOptions<'a> {
     pub(super) cluster: ClusterTraits,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) taints: Vec<Taint>,
-    pub(super) max_pods: u32,
+    /// `None`: only Karpenter knows the instance type.
+    pub(super) max_pods: Option<u32>,
     pub(super) kubelet: Option<&'a Tree>,
     /// Instance stores become one file system.
     pub(super) is_raid0: bool,
@@ -62,8 +67,10 @@ impl KarpenterNode<'_> {
     pub(super) fn machine(&self) -> Result<Machine, ImportError> {
         let mut unknown = Vec::new();
         check_class(self.class.document, &self.class.kind, &mut unknown)?;
+        check_class_values(self.class, self.is_converted)?;
         if let Some(pool) = self.pool {
             check_pool(pool.document, &mut unknown)?;
+            check_pool_values(pool, self.is_converted)?;
         }
         let family = self.class.family()?;
         let options = self.options(family);
@@ -73,6 +80,7 @@ impl KarpenterNode<'_> {
             line: own.unwrap_or(self.class.document).line(),
             traits: self.class.traits(),
             notes: unknown,
+            problems: missing_terms(self.class).into_iter().collect(),
             ..Machine::default()
         };
         let text = own.and_then(Tree::text).unwrap_or_default();
@@ -92,9 +100,13 @@ impl KarpenterNode<'_> {
             traits.tags.insert(pool.label.to_owned(), pool.name.clone());
             machine.notes.extend(notes(pool));
             machine.problems.extend(pool.lost_kubelet.map(lost_settings));
+            for tree in pool.instance_types() {
+                unknown_type(tree, &mut machine.notes, &mut machine.problems);
+            }
         }
         traits.ami_family = Some(family);
         traits.instance_type = self.pool.and_then(NodePool::instance_type);
+        traits.is_spot = self.pool.is_some_and(|pool| pool.capacity_type() == "spot");
         traits.taints = options.taints;
         traits.labels = options.labels;
         if family == AmiFamily::Custom {
@@ -109,7 +121,7 @@ impl KarpenterNode<'_> {
             };
             machine.notes.push(format!("{note}{taint}"));
         } else {
-            traits.max_pods = Some(options.max_pods);
+            traits.max_pods = options.max_pods;
         }
         traits.cluster = self.cluster();
         if self.pool.is_none() {
@@ -145,7 +157,7 @@ impl KarpenterNode<'_> {
             cluster,
             labels: self.labels(family),
             taints: self.taints(),
-            max_pods: stated.or(by_type).unwrap_or_default(),
+            max_pods: stated.or(by_type),
             kubelet,
             is_raid0: self.class.text("instanceStorePolicy").as_deref() == Some("RAID0"),
         }

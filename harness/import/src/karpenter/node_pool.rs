@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::unknown_types::is_known;
 use crate::machine::Taint;
 use crate::tree::Tree;
 use crate::words::{list, taint, texts};
@@ -19,7 +20,7 @@ pub(super) struct NodePool<'a> {
     pub(super) label: &'static str,
     pub(super) document: &'a Tree,
     /// What its nodes are made of.
-    template: &'a Tree,
+    pub(super) template: &'a Tree,
     pub(super) kubelet: Option<&'a Tree>,
     /// Settings of the kubelet where `karpenter.sh/v1` has none.
     pub(super) lost_kubelet: Option<&'a Tree>,
@@ -85,14 +86,21 @@ impl<'a> NodePool<'a> {
         taints.filter_map(taint).collect()
     }
 
-    /// The first instance type that a requirement allows.
+    /// The first instance type that a requirement allows, and that EC2 has.
     pub(super) fn instance_type(&self) -> Option<String> {
-        self.allowed(INSTANCE_TYPE).into_iter().next()
+        let allowed = list_of(self.instance_types());
+        let known = allowed.iter().find(|name| is_known(name));
+        known.or(allowed.first()).cloned()
+    }
+
+    /// The instance types that a requirement allows.
+    pub(super) fn instance_types(&self) -> Vec<&'a Tree> {
+        self.allowed(INSTANCE_TYPE)
     }
 
     /// Karpenter prefers spot instances.
     pub(super) fn capacity_type(&self) -> String {
-        let allowed = self.allowed(CAPACITY_TYPE);
+        let allowed = list_of(self.allowed(CAPACITY_TYPE));
         match allowed.iter().any(|word| word == "spot") {
             true => "spot".to_owned(),
             false => allowed
@@ -102,14 +110,19 @@ impl<'a> NodePool<'a> {
         }
     }
 
-    fn allowed(&self, key: &str) -> Vec<String> {
+    fn allowed(&self, key: &str) -> Vec<&'a Tree> {
         let requirements = self.template.items_at(&["requirements"]).iter();
         let found = requirements.filter(|requirement| {
             requirement.text_at(&["key"]).as_deref() == Some(key)
                 && requirement.text_at(&["operator"]).as_deref() == Some("In")
         });
         found
-            .flat_map(|requirement| list(requirement.items_at(&["values"])))
+            .flat_map(|requirement| requirement.items_at(&["values"]))
             .collect()
     }
+}
+
+fn list_of(values: Vec<&Tree>) -> Vec<String> {
+    let texts = values.into_iter().filter_map(Tree::text);
+    texts.map(str::to_owned).collect()
 }

@@ -24,7 +24,7 @@ pub(super) fn user_data(
 ) -> Result<Option<Vec<u8>>, ImportError> {
     let rendered = match family {
         AmiFamily::Custom => return Ok(Some(text.as_bytes().to_vec()).filter(|bytes| !bytes.is_empty())),
-        AmiFamily::Bottlerocket => bottlerocket::merged(class, text, options)?,
+        AmiFamily::Bottlerocket => bottlerocket::merged(class, text, options, notes)?,
         AmiFamily::Windows => windows(text, options),
         AmiFamily::Al2023 => {
             let kind = if text.is_empty() || mime::is_message(text) || !is_mapping(text) {
@@ -115,7 +115,7 @@ fn kubelet_arguments(options: &NodeOptions<'_>) -> Vec<String> {
             joined_taints(&options.taints)
         ));
     }
-    arguments.push(format!("--max-pods={}", options.max_pods));
+    arguments.extend(options.max_pods.map(|pods| format!("--max-pods={pods}")));
     arguments.extend(options.kubelet.map(kubelet::flags).unwrap_or_default());
     arguments
 }
@@ -126,7 +126,9 @@ fn node_config(options: &NodeOptions<'_>) -> String {
     let kubelet = options.kubelet.filter(|kubelet| kubelet.is_map());
     let mut config = kubelet.map_or_else(|| json!({}), Tree::to_json);
     config["clusterDNS"] = json!([word(&cluster.dns_ip)]);
-    config["maxPods"] = options.max_pods.into();
+    if let Some(max_pods) = options.max_pods {
+        config["maxPods"] = max_pods.into();
+    }
     if !options.taints.is_empty() {
         let taints = options
             .taints

@@ -184,3 +184,102 @@ fn a_managed_pool_without_an_ami_gets_the_part_of_eks_after_its_configuration() 
     let own = machine(&pool(", ami: { id: ami-1 }"));
     assert_eq!((own.managed, own.traits.ami_id.as_deref()), (None, Some("ami-1")));
 }
+
+#[test]
+fn labels_and_taints_of_a_kubeadm_config_are_expected() {
+    let registration = |spec: &str| {
+        config(
+            "KubeadmConfig",
+            &format!("      joinConfiguration: {{ nodeRegistration: {{ {spec} }} }}\n"),
+        )
+    };
+    let taint = "taints: [{ key: k, value: v, effect: NoSchedule }]";
+    let of_mapping = "kubeletExtraArgs: { node-labels: \"a=b,zone={{ ds.meta_data.availability_zone }}\" }";
+    let of_list = "kubeletExtraArgs: [{ name: v, value: \"2\" }, { name: node-labels, value: a=b }]";
+    for arguments in [of_mapping, of_list] {
+        let traits = machine(&registration(&format!("{arguments}, {taint}"))).traits;
+        assert_eq!(
+            (traits.labels.len(), traits.labels["a"].as_str()),
+            (1, "b"),
+            "{arguments}"
+        );
+        assert_eq!(traits.taints[0].to_string(), "k=v:NoSchedule");
+    }
+    let flag = "kubeletExtraArgs: { register-with-taints: \"a=b:NoExecute,c:NoSchedule\" }";
+    assert_eq!(machine(&registration(flag)).traits.taints.len(), 2);
+    let refused = refused("m.yaml", &registration("taints: [{ key: k, effect: NoSchedul }]"));
+    assert!(refused.contains("the effect `NoSchedul`"), "{refused}");
+}
+
+const POOL: &str = "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSManagedMachinePool
+metadata: { name: pool }
+spec: { instanceType: m5.large, amiType: AL2023_x86_64_STANDARD, taints: [{ key: k, value: v, effect: no-schedule }] }
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: MachinePool
+metadata: { name: mp }
+spec: { template: { spec: { clusterName: demo, version: v1.30.0, bootstrap: { dataSecretName: \"\" }, infrastructureRef: { name: pool } } } }
+";
+
+#[test]
+fn a_managed_pool_joins_the_cluster_of_its_manifests() {
+    let beside = machine(&format!("{POOL}{CLUSTER}")).traits;
+    assert_eq!(beside.region.as_deref(), Some("eu-west-3"));
+    let cluster = beside.cluster;
+    assert_eq!(cluster.name.as_deref(), Some("ns_c-control-plane"));
+    assert_eq!(cluster.version.as_deref(), Some("1.31.2"));
+    assert_eq!(
+        (cluster.service_cidr.as_deref(), cluster.dns_ip.as_deref()),
+        (Some("10.128.0.0/12"), Some("10.128.0.10"))
+    );
+    let alone = machine(POOL);
+    let cluster = alone.traits.cluster;
+    assert_eq!(
+        (cluster.name.as_deref(), cluster.version.as_deref()),
+        (Some("demo"), Some("1.30.0"))
+    );
+    assert!(
+        alone.notes[0].contains("`demo`, the name of the Cluster"),
+        "{:?}",
+        alone.notes
+    );
+}
+
+#[test]
+fn what_the_api_server_refuses_of_a_managed_pool_is_refused() {
+    for (from, to, problem) in [
+        ("no-schedule", "no-schedul", "no effect that it knows"),
+        ("no-schedule", "NoSchedule", "no effect that it knows"),
+        ("key: k, ", "", "has no key"),
+        ("taints:", "taint:", "write `taints`"),
+        ("instanceType: m5.large", "label: { a: b }", "write `labels`"),
+        (
+            "instanceType: m5.large",
+            "labels: { a: 1 }",
+            "`1` of the label `a` is a number",
+        ),
+        ("effect:", "efect:", "write `effect`"),
+    ] {
+        let refused = refused("m.yaml", &POOL.replace(from, to));
+        assert!(
+            refused.contains(problem) && refused.starts_with("line "),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_configuration_without_a_control_plane_joins_the_named_cluster() {
+    let machines = "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\nmetadata: { name: md }\n\
+                    spec: { template: { spec: { clusterName: demo, bootstrap: { configRef: { name: cfg } } } } }\n";
+    let own = machine(&format!(
+        "{}{machines}",
+        config("EKSConfig", "      useMaxPods: false\n")
+    ));
+    assert_eq!(own.traits.cluster.name.as_deref(), Some("demo"));
+    assert!(user_data(&own).contains("/etc/eks/bootstrap.sh demo --use-max-pods false"));
+    assert!(own.notes[0].contains("`eksClusterName`"), "{:?}", own.notes);
+    let misspelt = refused("m.yaml", &config("EKSConfig", "      useMaxPod: false\n"));
+    assert!(misspelt.contains("write `useMaxPods`"), "{misspelt}");
+}

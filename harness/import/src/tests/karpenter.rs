@@ -1,5 +1,7 @@
 //! Manifests of Karpenter.
 
+mod refusals;
+
 use nodejoin_core::plan::Tokens;
 
 use super::{all_refused, machine, read, refused, user_data};
@@ -36,11 +38,12 @@ fn with_pool(spec: &str) -> String {
 #[test]
 fn al2_merges_a_script() {
     let machine = machine(&with_pool(
-        "  amiFamily: AL2\n  tags: { x: y }\n  instanceStorePolicy: RAID0\n  kubelet:\n    systemReserved: { cpu: 100m }\n    evictionHard: { memory.available: 5% }\n    cpuCFSQuota: true\n  userData: |\n    #!/bin/bash\n    echo\n",
+        "  amiFamily: AL2\n  tags: { x: z }\n  instanceStorePolicy: RAID0\n  kubelet:\n    systemReserved: { cpu: 100m }\n    evictionHard: { memory.available: 5% }\n    cpuCFSQuota: true\n  userData: |\n    #!/bin/bash\n    echo\n",
     ));
     insta::assert_snapshot!(user_data(&machine));
     assert_eq!(machine.name, "default");
     let traits = machine.traits;
+    assert!(traits.is_spot);
     assert_eq!(traits.ami_family, Some(AmiFamily::Al2));
     assert_eq!(
         (traits.http_tokens, traits.hop_limit),
@@ -191,6 +194,17 @@ fn bottlerocket_settings_are_merged() {
         "  amiFamily: Bottlerocket\n  instanceStorePolicy: RAID0\n  kubelet: { kubeReserved: { cpu: 1 }, imageGCHighThresholdPercent: 80, evictionMaxPodGracePeriod: 5, cpuCFSQuota: false }\n  userData: |\n    [settings.kubernetes]\n    cluster-name = \"other\"\n    [settings.kubernetes.node-taints]\n    x = [\"y:NoSchedule\"]\n    [settings.kubernetes.node-labels]\n    own = \"1\"\n",
     ));
     insta::assert_snapshot!(user_data(&machine));
+    assert_eq!(
+        machine.notes[0],
+        "`settings.kubernetes.node-taints` of `spec.userData` has no effect: Karpenter writes the taints of the pool in its place; \
+         state them there (x)"
+    );
+    let text = "  amiFamily: Bottlerocket\n  userData: |\n    [settings.kubernetes]\n    max-pods = 20\n";
+    let notes = super::machine(&with_pool(text)).notes;
+    assert!(
+        notes[0].contains("`settings.kubernetes.max-pods = 20`") && notes[0].contains("writes 17"),
+        "{notes:?}"
+    );
 }
 
 #[test]
@@ -235,7 +249,7 @@ fn a_class_alone_and_old_kinds_are_read() {
     assert_eq!(machine.traits.taints, [], "the taint came with v1");
     let list = format!(
         "apiVersion: v1\nkind: List\nitems:\n- apiVersion: karpenter.k8s.aws/v1\n  kind: EC2NodeClass\n  metadata: {{ name: main }}\n  spec: {{ amiFamily: AL2 }}\n{}",
-        "- apiVersion: karpenter.sh/v1\n  kind: NodePool\n  metadata: { name: q }\n  spec: { template: { spec: { nodeClassRef: { name: main } } } }\n"
+        "- apiVersion: karpenter.sh/v1\n  kind: NodePool\n  metadata: { name: q }\n  spec: { template: { spec: { nodeClassRef: { group: karpenter.k8s.aws, kind: EC2NodeClass, name: main } } } }\n"
     );
     assert_eq!(read(&list).machines[0].name, "q");
 }
@@ -290,7 +304,7 @@ fn settings_of_the_kubelet_in_a_pool_of_v1_have_no_effect() {
     let manifests = |version: &str| {
         format!(
             "apiVersion: karpenter.k8s.aws/{version}\nkind: EC2NodeClass\nmetadata: {{ name: main }}\nspec: {{ amiFamily: AL2, amiSelectorTerms: [{{ alias: al2@latest }}] }}\n---\n\
-             apiVersion: karpenter.sh/{version}\nkind: NodePool\nmetadata: {{ name: q }}\nspec: {{ template: {{ spec: {{ nodeClassRef: {{ name: main }}, kubelet: {{ maxPods: 41 }} }} }} }}\n"
+             apiVersion: karpenter.sh/{version}\nkind: NodePool\nmetadata: {{ name: q }}\nspec: {{ template: {{ spec: {{ nodeClassRef: {{ group: karpenter.k8s.aws, kind: EC2NodeClass, name: main }}, kubelet: {{ maxPods: 41 }} }} }} }}\n"
         )
     };
     let v1 = machine(&manifests("v1"));
@@ -304,47 +318,38 @@ fn settings_of_the_kubelet_in_a_pool_of_v1_have_no_effect() {
     assert_eq!((before.traits.max_pods, before.problems.len()), (Some(41), 0));
 }
 
-#[test]
-fn misspelt_fields_are_refused_and_unknown_ones_are_noted() {
-    for (class, pool, problem) in [
-        ("  userdata: x\n", POOL.to_owned(), "write `userData`"),
-        ("  taints: []\n", POOL.to_owned(), "only a NodePool has it"),
-        (
-            "  metadataOptions: { httpToken: required }\n",
-            POOL.to_owned(),
-            "write `httpTokens`",
-        ),
-        (
-            "",
-            POOL.replace("startupTaints:", "startupTaint:"),
-            "write `startupTaints`",
-        ),
-        (
-            "",
-            POOL.replace("  template:\n", "  taints: []\n  template:\n"),
-            "only `spec.template` of a NodePool has it",
-        ),
-        (
-            "",
-            POOL.replace("metadata: { labels", "metadata: { label"),
-            "write `labels`",
-        ),
-        (
-            "",
-            POOL.replace("effect: NoExecute", "efect: NoExecute"),
-            "write `effect`",
-        ),
-    ] {
-        let refused = refused("f", &format!("{}{pool}", class_of_al2023(class)));
-        assert!(
-            refused.contains(problem) && refused.starts_with("line "),
-            "{refused}"
-        );
-    }
-    let notes = machine(&with_pool("  amiFamily: AL2023\n  futureField: x\n")).notes;
-    assert!(notes[0].contains("knows no field `futureField`"), "{notes:?}");
-}
-
 fn class_of_al2023(spec: &str) -> String {
     class(&format!("  amiFamily: AL2023\n{spec}"))
+}
+
+#[test]
+fn a_type_that_ec2_does_not_have_gives_no_number_of_pods() {
+    let with_types = |spec: &str, types: &str| {
+        let pool = POOL.replace("[t3.medium, m5.large]", types);
+        machine(&format!("{}{pool}", class(spec)))
+    };
+    for family in ["AL2023", "AL2", "Bottlerocket"] {
+        let unknown = with_types(&format!("  amiFamily: {family}\n"), "[m5.xlarg]");
+        assert_eq!(unknown.traits.max_pods, None);
+        let text = user_data(&unknown);
+        let words = ["maxPods", "max-pods=", "max-pods ="];
+        assert!(!words.iter().any(|word| text.contains(word)), "{text}");
+        assert!(
+            unknown.problems.iter().any(|problem| problem
+                .ends_with("EC2 has no instance type `m5.xlarg`: Karpenter starts no node of it; the nearest one is `m5.xlarge`")),
+            "{:?}",
+            unknown.problems
+        );
+    }
+    let stated = with_types("  amiFamily: AL2023\n  kubelet: { maxPods: 42 }\n", "[zz9.large]");
+    assert_eq!(stated.traits.max_pods, Some(42));
+    assert!(
+        stated
+            .notes
+            .iter()
+            .any(|note| note.contains("does not know the instance type `zz9.large`"))
+    );
+    let second = with_types("  amiFamily: AL2023\n", "[m5.xlarg, m5.large]");
+    assert_eq!(second.traits.instance_type.as_deref(), Some("m5.large"));
+    assert_eq!(second.traits.max_pods, Some(29));
 }

@@ -45,3 +45,28 @@ fn the_nodes_of_an_ipv6_cluster_get_its_network() {
         "{own}"
     );
 }
+
+#[test]
+fn spot_instances_have_the_smallest_of_their_types() {
+    let group = "    instanceType: t3.medium\n    requestSpotInstances: true\n    spotInstanceTypes: [m5.xlarge, m5.large]\n";
+    let spot = super::machine(&config(group));
+    assert_eq!(spot.traits.instance_type.as_deref(), Some("m5.large"));
+    assert_eq!(spot.managed.unwrap().instance_types, ["m5.xlarge", "m5.large"]);
+    let on_demand = super::machine(&config(&group.replace("true", "false")));
+    assert_eq!(on_demand.traits.instance_type.as_deref(), Some("t3.medium"));
+    assert_eq!(on_demand.managed.unwrap().instance_types, ["t3.medium"]);
+}
+
+#[test]
+fn misspelt_fields_of_a_group_are_refused() {
+    let misspelt = refused("r.yaml", &config("    label: { a: b }\n"));
+    assert!(
+        misspelt.contains("write `labels`") && misspelt.starts_with("line 9"),
+        "{misspelt}"
+    );
+    let notes = machine(&config("    taints: []\n")).notes;
+    assert!(
+        notes[0].contains("knows no field `taints` of a node group"),
+        "{notes:?}"
+    );
+}

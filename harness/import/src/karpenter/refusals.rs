@@ -1,0 +1,199 @@
+//! Values that the API server refuses by the rules of Karpenter's CRDs, from those of Karpenter 0.37 to 1.14.
+
+use super::node_class::NodeClass;
+use super::node_pool::NodePool;
+use crate::error::ImportError;
+use crate::known_fields::{check_taint, check_text, check_texts};
+use crate::tree::Tree;
+
+/// What becomes of a value that the CRDs do not allow.
+const REFUSED: &str = "the API server refuses it";
+
+/// Fields of a class that allow some words only.
+const WORDS: [(&[&str], &[&str]); 4] = [
+    (&["spec", "instanceStorePolicy"], &["RAID0"]),
+    (
+        &["spec", "metadataOptions", "httpTokens"],
+        &["required", "optional"],
+    ),
+    (
+        &["spec", "metadataOptions", "httpEndpoint"],
+        &["enabled", "disabled"],
+    ),
+    (
+        &["spec", "metadataOptions", "httpProtocolIPv6"],
+        &["enabled", "disabled"],
+    ),
+];
+/// Operators of requirements. The last two came with Karpenter 1.9.
+const OPERATORS: [&str; 8] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"];
+/// The key of Karpenter's own domain that a pool can have.
+const ALLOWED: &str = "karpenter.sh/capacity-type";
+/// The key of Kubernetes that a pool cannot have.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// Checks the values of a class. Those of an AWSNodeTemplate are not checked: nothing serves it any more.
+///
+/// # Errors
+/// The API server refuses the class.
+pub(super) fn check_class_values(class: &NodeClass<'_>, is_converted: bool) -> Result<(), ImportError> {
+    if class.kind != "EC2NodeClass" {
+        return Ok(());
+    }
+    let document = class.document;
+    if !is_converted {
+        check_texts(document.at(&["spec", "tags"]), "the tag", REFUSED)?;
+    }
+    for (path, words) in WORDS {
+        if let Some(tree) = document.at(path) {
+            check_word(tree, path.last().copied().unwrap_or_default(), words)?;
+        }
+    }
+    let [role, profile] = ["role", "instanceProfile"].map(|key| document.at(&["spec", key]));
+    if let Some(profile) = profile.filter(|_| role.is_some()) {
+        return Err(refused(
+            profile,
+            format!("an EC2NodeClass has both `role` and `instanceProfile`: {REFUSED}"),
+            "remove one of them",
+        ));
+    }
+    match class.is_v1() {
+        true => check_alias(class),
+        false => Ok(()),
+    }
+}
+
+/// The alias of an AMI names a family and a version, and `amiFamily` must not contradict it.
+fn check_alias(class: &NodeClass<'_>) -> Result<(), ImportError> {
+    let mut terms = class.document.items_at(&["spec", "amiSelectorTerms"]).iter();
+    let Some(tree) = terms.find_map(|term| term.get("alias")) else {
+        return Ok(());
+    };
+    let alias = tree.text().unwrap_or_default();
+    let Some((family, _)) = alias.split_once('@').filter(|(_, version)| !version.is_empty()) else {
+        return Err(refused(
+            tree,
+            format!("the alias `{alias}` names no version of the AMI: {REFUSED}"),
+            &format!(
+                "write `{}@latest`, or a version in place of `latest`",
+                alias.trim_end_matches('@')
+            ),
+        ));
+    };
+    let stated = class.text("amiFamily").unwrap_or_else(|| family.to_owned());
+    if stated == "Custom" || stated.eq_ignore_ascii_case(family) {
+        return Ok(());
+    }
+    Err(refused(
+        class.document.at(&["spec", "amiFamily"]).unwrap_or(tree),
+        format!("`amiFamily: {stated}` contradicts the alias `{alias}`: {REFUSED}"),
+        "remove `amiFamily`, or name its family in the alias",
+    ))
+}
+
+/// A class of v1 must select its AMIs. It can be tried all the same, because its user data does not depend on them.
+pub(super) fn missing_terms(class: &NodeClass<'_>) -> Option<String> {
+    let has_terms = !class.document.items_at(&["spec", "amiSelectorTerms"]).is_empty();
+    if class.kind != "EC2NodeClass" || !class.is_v1() || has_terms {
+        return None;
+    }
+    let line = class.document.get("spec").and_then(Tree::line);
+    let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+    Some(format!(
+        "{line}an EC2NodeClass of karpenter.k8s.aws/v1 needs `spec.amiSelectorTerms`: {REFUSED}; add `amiSelectorTerms: [{{ alias: \
+         al2023@latest }}]` with the family of the class"
+    ))
+}
+
+/// Checks the values of a pool. Those of a Provisioner are not checked.
+///
+/// # Errors
+/// The API server refuses the pool.
+pub(super) fn check_pool_values(pool: &NodePool<'_>, is_converted: bool) -> Result<(), ImportError> {
+    if pool.document.text_at(&["kind"]).as_deref() != Some("NodePool") {
+        return Ok(());
+    }
+    check_class_ref(pool)?;
+    let labels = pool.document.at(&["spec", "template", "metadata", "labels"]);
+    if !is_converted {
+        check_texts(labels, "the label", REFUSED)?;
+    }
+    for (key, value) in labels.map(Tree::entries).unwrap_or_default() {
+        check_key(value, key)?;
+    }
+    for key in ["taints", "startupTaints"] {
+        for taint in pool.template.items_at(&[key]) {
+            check_taint(taint, REFUSED)?;
+        }
+    }
+    let requirements = pool.template.items_at(&["requirements"]);
+    requirements
+        .iter()
+        .try_for_each(|requirement| check_requirement(requirement, is_converted))
+}
+
+fn check_class_ref(pool: &NodePool<'_>) -> Result<(), ImportError> {
+    let is_v1 = pool.document.text_at(&["apiVersion"]).as_deref() == Some("karpenter.sh/v1");
+    let Some(class) = pool.template.get("nodeClassRef").filter(|_| is_v1) else {
+        return Ok(());
+    };
+    match ["group", "kind"]
+        .iter()
+        .find(|key| class.text_at(&[key]).is_none())
+    {
+        None => Ok(()),
+        Some(key) => Err(refused(
+            class,
+            format!("`nodeClassRef` of a NodePool of karpenter.sh/v1 has no `{key}`: {REFUSED}"),
+            "add `group: karpenter.k8s.aws` and `kind: EC2NodeClass`",
+        )),
+    }
+}
+
+fn check_requirement(requirement: &Tree, is_converted: bool) -> Result<(), ImportError> {
+    if let Some(key) = requirement.get("key") {
+        check_key(key, key.text().unwrap_or_default())?;
+    }
+    if let Some(operator) = requirement.get("operator") {
+        check_word(operator, "operator", &OPERATORS)?;
+    }
+    let values = requirement.items_at(&["values"]).iter();
+    values
+        .filter(|_| !is_converted)
+        .try_for_each(|value| check_text(value, "a requirement", REFUSED))
+}
+
+/// Checks the key of a label or requirement.
+fn check_key(place: &Tree, key: &str) -> Result<(), ImportError> {
+    let domain = key.split('/').next().unwrap_or_default();
+    let is_own = domain.ends_with("karpenter.sh") && key != ALLOWED;
+    if !is_own && key != HOSTNAME {
+        return Ok(());
+    }
+    Err(refused(
+        place,
+        format!("a NodePool cannot have the label or requirement `{key}`: {REFUSED}"),
+        "remove it, or use a key of your own domain",
+    ))
+}
+
+fn check_word(tree: &Tree, field: &str, words: &[&str]) -> Result<(), ImportError> {
+    let word = tree.text().unwrap_or_default();
+    if words.contains(&word) {
+        return Ok(());
+    }
+    Err(refused(
+        tree,
+        format!("`{field}` has the value `{word}`, which Karpenter does not know: {REFUSED}"),
+        &format!("write {}", words.join(" or ")),
+    ))
+}
+
+fn refused(place: &Tree, problem: String, hint: &str) -> ImportError {
+    ImportError::Invalid {
+        line: place.line(),
+        column: None,
+        problem,
+        hint: hint.to_owned(),
+    }
+}

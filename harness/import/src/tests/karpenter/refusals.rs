@@ -1,0 +1,200 @@
+//! Manifests of Karpenter that the API server refuses.
+
+use super::{POOL, class_of_al2023, with_pool};
+use crate::tests::{machine, refused};
+
+#[test]
+fn misspelt_fields_are_refused_and_unknown_ones_are_noted() {
+    for (class, pool, problem) in [
+        ("  userdata: x\n", POOL.to_owned(), "write `userData`"),
+        ("  taints: []\n", POOL.to_owned(), "only a NodePool has it"),
+        (
+            "  metadataOptions: { httpToken: required }\n",
+            POOL.to_owned(),
+            "write `httpTokens`",
+        ),
+        (
+            "",
+            POOL.replace("startupTaints:", "startupTaint:"),
+            "write `startupTaints`",
+        ),
+        (
+            "",
+            POOL.replace("  template:\n", "  taints: []\n  template:\n"),
+            "only `spec.template` of a NodePool has it",
+        ),
+        (
+            "",
+            POOL.replace("metadata: { labels", "metadata: { label"),
+            "write `labels`",
+        ),
+        (
+            "",
+            POOL.replace("effect: NoExecute", "efect: NoExecute"),
+            "write `effect`",
+        ),
+    ] {
+        let refused = refused("f", &format!("{}{pool}", class_of_al2023(class)));
+        assert!(
+            refused.contains(problem) && refused.starts_with("line "),
+            "{refused}"
+        );
+    }
+    let notes = machine(&with_pool("  amiFamily: AL2023\n  futureField: x\n")).notes;
+    assert!(notes[0].contains("knows no field `futureField`"), "{notes:?}");
+}
+
+/// Manifests, each with what is said about it.
+fn assert_refused(cases: &[(String, &str)]) {
+    for (text, problem) in cases {
+        let refused = refused("f", text);
+        assert!(
+            refused.contains(problem) && refused.starts_with("line "),
+            "{text}: {refused}"
+        );
+    }
+}
+
+fn pool_with(from: &str, to: &str) -> String {
+    assert!(POOL.contains(from), "{from}");
+    format!("{}{}", class_of_al2023(""), POOL.replace(from, to))
+}
+
+#[test]
+fn values_that_the_rules_of_a_class_do_not_allow_are_refused() {
+    let alias =
+        |alias: &str, spec: &str| with_pool(&format!("  amiSelectorTerms: [{{ alias: {alias} }}]\n{spec}"));
+    let al2023 = |spec: &str| with_pool(&format!("  amiFamily: AL2023\n{spec}"));
+    assert_refused(&[
+        (alias("al2023", ""), "write `al2023@latest`"),
+        (
+            alias("al2023@latest", "  amiFamily: AL2\n"),
+            "`amiFamily: AL2` contradicts the alias `al2023@latest`",
+        ),
+        (
+            al2023("  metadataOptions: { httpTokens: require }\n"),
+            "`httpTokens` has the value `require`",
+        ),
+        (
+            al2023("  metadataOptions: { httpEndpoint: on }\n"),
+            "write enabled or disabled",
+        ),
+        (al2023("  instanceStorePolicy: RAID1\n"), "write RAID0"),
+        (
+            al2023("  instanceProfile: p\n"),
+            "has both `role` and `instanceProfile`",
+        ),
+        (
+            al2023("  tags: { cost: 12 }\n"),
+            "`12` of the tag `cost` is a number in YAML",
+        ),
+        (
+            al2023("  blockDeviceMappings: [{ deviceName: /dev/xvda, ebs: { volumType: gp3 } }]\n"),
+            "write `volumeType`",
+        ),
+    ]);
+    for family in ["AL2023", "Custom"] {
+        machine(&alias("al2023@v20250920", &format!("  amiFamily: {family}\n")));
+    }
+    let before = al2023("  metadataOptions: { httpTokens: optional }\n").replace("/v1\n", "/v1beta1\n");
+    assert_eq!(machine(&before).problems.len(), 0);
+}
+
+#[test]
+fn a_class_of_v1_without_a_selection_of_amis_is_a_problem() {
+    let problems = |text: &str| machine(text).problems;
+    let without = with_pool("  amiFamily: AL2023\n");
+    let found = problems(&without);
+    assert!(
+        found[0].starts_with("line ") && found[0].contains("needs `spec.amiSelectorTerms`"),
+        "{found:?}"
+    );
+    let with = with_pool("  amiSelectorTerms: [{ alias: al2023@latest }]\n");
+    assert_eq!(problems(&with).len(), 0);
+    let before = without.replace("karpenter.k8s.aws/v1\n", "karpenter.k8s.aws/v1beta1\n");
+    assert_eq!(problems(&before).len(), 0);
+}
+
+#[test]
+fn values_that_the_rules_of_a_pool_do_not_allow_are_refused() {
+    let team = "team: web";
+    assert_refused(&[
+        (
+            pool_with("effect: NoSchedule", "effect: NoSchedul"),
+            "the taint `a` has the effect `NoSchedul`",
+        ),
+        (
+            pool_with(", effect: NoSchedule", ""),
+            "the taint `a` has no effect",
+        ),
+        (
+            pool_with("s, effect: NoExecute", "s, effect: NO_EXECUTE"),
+            "the taint `s` has the effect `NO_EXECUTE`",
+        ),
+        (pool_with("group: karpenter.k8s.aws, ", ""), "has no `group`"),
+        (pool_with("kind: EC2NodeClass, ", ""), "has no `kind`"),
+        (
+            pool_with("key: size, operator: In", "key: size, operator: in"),
+            "`operator` has the value `in`",
+        ),
+        (
+            pool_with(team, "gpu: true"),
+            "`true` of the label `gpu` is a boolean in YAML",
+        ),
+        (
+            pool_with("[big]", "[4]"),
+            "`4` of a requirement is a number in YAML",
+        ),
+        (
+            pool_with(team, "karpenter.sh/nodepool: other"),
+            "cannot have the label or requirement `karpenter.sh/nodepool`",
+        ),
+        (
+            pool_with(team, "kubernetes.io/hostname: x"),
+            "`kubernetes.io/hostname`",
+        ),
+        (
+            pool_with("key: size", "key: karpenter.sh/registered"),
+            "`karpenter.sh/registered`",
+        ),
+    ]);
+    machine(&pool_with(
+        "operator: In, values: [big]",
+        "operator: Gte, values: [\"4\"]",
+    ));
+    let before =
+        pool_with("group: karpenter.k8s.aws, kind: EC2NodeClass, ", "").replace("/v1\n", "/v1beta1\n");
+    machine(&before);
+}
+
+/// The provider of Terraform makes text of them.
+#[test]
+fn numbers_in_manifests_that_terraform_applies_are_not_refused() {
+    let manifest = |kind: &str, api: &str, name: &str, spec: serde_json::Value| {
+        let own =
+            serde_json::json!({"apiVersion": api, "kind": kind, "metadata": {"name": name}, "spec": spec});
+        serde_json::json!({"address": format!("kubernetes_manifest.{name}"), "type": "kubernetes_manifest", "values": {"manifest": own}})
+    };
+    let class = serde_json::json!({"amiFamily": "AL2023", "role": "r"});
+    let reference = serde_json::json!({"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "main"});
+    let pool = serde_json::json!({"template": {
+        "metadata": {"labels": {"gpu": true}}, "spec": {"nodeClassRef": reference}}});
+    let resources = [
+        manifest("EC2NodeClass", "karpenter.k8s.aws/v1", "main", class),
+        manifest("NodePool", "karpenter.sh/v1", "pool", pool),
+    ];
+    let state =
+        serde_json::json!({"format_version": "1.0", "values": {"root_module": {"resources": resources}}});
+    assert_eq!(machine(&state.to_string()).traits.labels["gpu"], "true");
+}
+
+#[test]
+fn a_provisioner_with_an_inline_provider_is_named() {
+    let text = "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: { name: b }\nspec:\n  provider: { instanceProfile: p }\n";
+    let refused = refused("p.yaml", text);
+    assert!(
+        refused.contains("the Provisioner `b` has an inline `spec.provider` in line 5")
+            && refused.contains("`spec.providerRef`"),
+        "{refused}"
+    );
+}
