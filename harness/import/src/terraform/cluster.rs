@@ -77,7 +77,8 @@ fn node_roles(file: &TerraformFile<'_>) -> Vec<String> {
     roles
 }
 
-fn mapped_roles(text: &str) -> Vec<String> {
+/// The roles that `mapRoles` of `aws-auth` maps to nodes.
+pub(crate) fn mapped_roles(text: &str) -> Vec<String> {
     let documents = yaml(text).unwrap_or_default();
     let entries = documents.iter().flat_map(|document| document.items());
     let of_nodes = entries.filter(|entry| {

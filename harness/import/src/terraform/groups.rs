@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::address::{index_of, without_indexes};
+use super::references::Target;
 use super::resource::{TerraformFile, TerraformResource};
-use crate::machine::{Machine, ManagedNodeGroup};
+use crate::ec2::GROUP_INSTANCE_TYPE;
+use crate::machine::{CapacityType, Machine, ManagedNodeGroup};
 use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
@@ -20,6 +23,31 @@ const TEMPLATE: &[&[&str]] = &[
     ],
 ];
 
+/// The arguments of a group that can refer to its launch template.
+const TEMPLATE_ARGUMENTS: &[&[&str]] = &[
+    &["launch_template", "0", "id"],
+    &["launch_template", "0", "name"],
+    &["launch_template", "0", "version"],
+    &[
+        "mixed_instances_policy",
+        "0",
+        "launch_template",
+        "0",
+        "launch_template_specification",
+        "0",
+        "launch_template_id",
+    ],
+    &[
+        "mixed_instances_policy",
+        "0",
+        "launch_template",
+        "0",
+        "launch_template_specification",
+        "0",
+        "launch_template_name",
+    ],
+];
+
 /// The groups of this kind that start instances from the template.
 pub(super) fn of_template<'f, 'a>(
     file: &'f TerraformFile<'a>,
@@ -31,8 +59,31 @@ pub(super) fn of_template<'f, 'a>(
     groups.filter(|group| uses(file, group, template)).collect()
 }
 
+/// The Auto Scaling groups that start instances from the launch configuration.
+pub(super) fn of_configuration<'f, 'a>(
+    file: &'f TerraformFile<'a>,
+    configuration: &TerraformResource<'_>,
+) -> Vec<&'f TerraformResource<'a>> {
+    let groups = file.of_kind(&["aws_autoscaling_group"]);
+    groups
+        .filter(|group| match group.text(&["launch_configuration"]) {
+            Some(name) => ["name", "id"]
+                .iter()
+                .any(|key| configuration.text(&[key]).as_ref() == Some(&name)),
+            None => {
+                template_reference(group).is_none()
+                    && refers(file, group, &[&["launch_configuration"]], configuration)
+            }
+        })
+        .collect()
+}
+
+fn template_reference<'a>(group: &TerraformResource<'a>) -> Option<&'a Tree> {
+    TEMPLATE.iter().find_map(|path| group.values.at(path))
+}
+
 fn uses(file: &TerraformFile<'_>, group: &TerraformResource<'_>, template: &TerraformResource<'_>) -> bool {
-    let Some(reference) = TEMPLATE.iter().find_map(|path| group.values.at(path)) else {
+    let Some(reference) = template_reference(group) else {
         return false;
     };
     let keys = [
@@ -48,14 +99,52 @@ fn uses(file: &TerraformFile<'_>, group: &TerraformResource<'_>, template: &Terr
     if known.peek().is_some() {
         return known.any(|(value, attribute)| template.text(&[attribute]) == Some(value));
     }
-    // The id of a template that the plan creates is unknown: modules create one for each group.
-    let mut siblings = file
-        .of_kind(&["aws_launch_template"])
-        .filter(|other| other.module() == group.module());
-    siblings
-        .next()
-        .is_some_and(|only| only.address == template.address)
-        && siblings.next().is_none()
+    refers(file, group, TEMPLATE_ARGUMENTS, template)
+}
+
+/// Whether a group means a template whose id is unknown until apply.
+fn refers(
+    file: &TerraformFile<'_>,
+    group: &TerraformResource<'_>,
+    arguments: &[&[&str]],
+    template: &TerraformResource<'_>,
+) -> bool {
+    match Target::of(file, group, arguments, &template.kind) {
+        Target::Known(address) => address == template.address,
+        Target::Unclear => false,
+        Target::Unnamed => is_counterpart(file, group, template),
+    }
+}
+
+/// Whether the template is the only one of the group's module, or the one with the group's key: modules create one for
+/// each group.
+fn is_counterpart(
+    file: &TerraformFile<'_>,
+    group: &TerraformResource<'_>,
+    template: &TerraformResource<'_>,
+) -> bool {
+    let kinds = [template.kind.as_str()];
+    let addresses: Vec<&str> = file
+        .of_kind(&kinds)
+        .filter(|other| other.module() == group.module())
+        .map(|other| other.address.as_str())
+        .collect();
+    if addresses == [template.address.as_str()] {
+        return true;
+    }
+    let plain = without_indexes(&template.address);
+    let index = index_of(&group.address);
+    template.module() == group.module()
+        && addresses.iter().all(|other| without_indexes(other) == plain)
+        && !index.is_empty()
+        && index == index_of(&template.address)
+}
+
+/// The first instance type of the group's mixed instances, which goes before the one of its launch template.
+pub(super) fn instance_type(group: &TerraformResource<'_>) -> Option<String> {
+    let overrides = ["mixed_instances_policy", "0", "launch_template", "0", "override"];
+    let mut overrides = group.values.items_at(&overrides).iter();
+    overrides.find_map(|one| one.text_at(&["instance_type"]))
 }
 
 /// The tags that an Auto Scaling group gives its instances.
@@ -87,8 +176,11 @@ pub(super) fn describe(machine: &mut Machine, group: &TerraformResource<'_>) {
     traits.cluster.version = group.text(&["version"]);
     let instance_types = list(group.values.items_at(&["instance_types"]));
     if traits.instance_type.is_none() {
-        traits.instance_type = instance_types.first().cloned();
+        let default = || GROUP_INSTANCE_TYPE.to_owned();
+        traits.instance_type = Some(instance_types.first().cloned().unwrap_or_else(default));
     }
+    let capacity = group.text(&["capacity_type"]).as_deref().and_then(capacity_type);
+    traits.is_spot = capacity == Some(CapacityType::Spot);
 }
 
 /// What EKS puts into its own part of the user data.

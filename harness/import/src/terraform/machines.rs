@@ -72,10 +72,12 @@ fn template_machine(
     for group in &scaling {
         machine.traits.tags.append(&mut groups::propagated_tags(group));
     }
+    let of_group = scaling.iter().find_map(|group| groups::instance_type(group));
+    machine.traits.instance_type = of_group.or(machine.traits.instance_type);
     if scaling.is_empty() && !template.is_unknown("image_id") {
         add_managed(&mut machine);
     }
-    cluster::describe(file, None, &mut machine.traits);
+    surround(file, template, None, &mut machine.traits);
     Ok(machine)
 }
 
@@ -85,7 +87,8 @@ fn group_machine(
     template: Option<&TerraformResource<'_>>,
     group: &TerraformResource<'_>,
 ) -> Machine {
-    let mut machine = base(file, template.unwrap_or(group));
+    let resource = template.unwrap_or(group);
+    let mut machine = base(file, resource);
     groups::describe(&mut machine, group);
     let has_ami = machine.traits.ami_id.is_some()
         || template.is_some_and(|template| template.is_unknown("image_id"))
@@ -96,7 +99,7 @@ fn group_machine(
         machine.managed = Some(groups::managed(&machine, group));
     }
     let name = group.text(&["cluster_name"]);
-    cluster::describe(file, name.as_deref(), &mut machine.traits);
+    surround(file, resource, name.as_deref(), &mut machine.traits);
     machine
 }
 
@@ -106,12 +109,10 @@ fn configuration_machine(
 ) -> Result<Machine, ImportError> {
     let mut machine = base(file, configuration);
     machine.user_data = user_data(file, configuration)?;
-    for group in file.of_kind(&["aws_autoscaling_group"]) {
-        if group.text(&["launch_configuration"]) == configuration.text(&["name"]) {
-            machine.traits.tags.append(&mut groups::propagated_tags(group));
-        }
+    for group in groups::of_configuration(file, configuration) {
+        machine.traits.tags.append(&mut groups::propagated_tags(group));
     }
-    cluster::describe(file, None, &mut machine.traits);
+    surround(file, configuration, None, &mut machine.traits);
     Ok(machine)
 }
 
@@ -133,8 +134,19 @@ fn instance_machine(
     if !is_tagged && !text::joins(&content) {
         return Err(not_a_node(instance.values));
     }
-    cluster::describe(file, None, &mut machine.traits);
+    surround(file, instance, None, &mut machine.traits);
     Ok(machine)
+}
+
+/// Adds what the file tells about the cluster, and the region of the resource's provider if nothing else names one.
+fn surround(
+    file: &TerraformFile<'_>,
+    resource: &TerraformResource<'_>,
+    cluster: Option<&str>,
+    traits: &mut Traits,
+) {
+    cluster::describe(file, cluster, traits);
+    traits.region = traits.region.take().or_else(|| file.region(resource));
 }
 
 /// What the resource itself states.
@@ -160,6 +172,7 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
         .or_else(|| resource.text(&["iam_instance_profile"]));
     let role = profile.as_deref().and_then(|profile| role(file, profile));
     let (region, account) = arn_parts(&resource.text(&["arn"]).unwrap_or_default());
+    let (_, account_of_profile) = arn_parts(profile.as_deref().unwrap_or_default());
     let launch_configuration_default =
         (resource.kind == "aws_launch_configuration").then_some(Tokens::Optional);
     Traits {
@@ -168,8 +181,13 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
         stand_ins: stand_ins_of_image(image.as_deref()),
         image_version: image.as_deref().and_then(version_of_image),
         instance_type: resource.text(&["instance_type"]),
+        is_spot: resource
+            .text(&["instance_market_options", "0", "market_type"])
+            .as_deref()
+            == Some("spot")
+            || resource.text(&["spot_price"]).is_some(),
         region: resource.text(&["region"]).or(region),
-        account,
+        account: account.or(account_of_profile),
         instance_profile: profile.filter(|_| role.is_none()),
         role,
         tags: instance_tags(resource),
@@ -255,6 +273,6 @@ fn text_machine(
         user_data: Some(bytes),
         ..Machine::default()
     };
-    cluster::describe(file, None, &mut machine.traits);
+    surround(file, resource, None, &mut machine.traits);
     Ok(Some(machine))
 }

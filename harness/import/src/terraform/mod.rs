@@ -3,6 +3,9 @@
 //! | file | content |
 //! | --- | --- |
 //! | `resource.rs` | the resources of a plan or state |
+//! | `address.rs` | addresses of resources and modules |
+//! | `configuration.rs` | the arguments of a plan's resources as they are written, and its providers |
+//! | `references.rs` | the resource to which an argument of a plan refers |
 //! | `user_data.rs` | the user data of a resource: its encodings, and what a plan does not know |
 //! | `machines.rs` | launch templates, launch configurations, instances |
 //! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
@@ -10,11 +13,14 @@
 //! | `cluster.rs` | the cluster, and who may join |
 //! | `output.rs` | texts of `terraform output` and `terraform console` |
 
+mod address;
 mod cluster;
+mod configuration;
 mod groups;
 mod machines;
 mod manifests;
 mod output;
+mod references;
 mod resource;
 mod user_data;
 
@@ -24,8 +30,10 @@ use crate::karpenter;
 use crate::machine::{FileFormat, Imported};
 use crate::reading::Reading;
 use crate::tree::Tree;
+pub(crate) use cluster::mapped_roles;
 pub(crate) use output::printed_text;
 use resource::TerraformFile;
+pub(crate) use user_data::encoded_once;
 
 /// The format of a document, if it is one of Terraform.
 pub(crate) fn format(document: &Tree) -> Option<FileFormat> {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::address::instance_of;
+use super::configuration::Configuration;
 use crate::tree::Tree;
 
 /// A resource or data source.
@@ -19,9 +21,8 @@ pub(super) struct TerraformResource<'a> {
 #[derive(Debug)]
 pub(super) struct TerraformFile<'a> {
     pub(super) resources: Vec<TerraformResource<'a>>,
-    /// Addresses without indexes of instances whose configuration sets user data; `None`: the file has no
-    /// configuration.
-    with_user_data: Option<BTreeSet<String>>,
+    /// Only plans have it.
+    pub(super) configuration: Option<Configuration<'a>>,
 }
 
 impl<'a> TerraformResource<'a> {
@@ -74,9 +75,7 @@ impl<'a> TerraformFile<'a> {
         }
         Self {
             resources,
-            with_user_data: document
-                .at(&["configuration", "root_module"])
-                .map(|root| configured(root, "")),
+            configuration: Configuration::of(document),
         }
     }
 
@@ -92,10 +91,31 @@ impl<'a> TerraformFile<'a> {
 
     /// Whether the configuration sets user data: a plan calls attributes unknown that only the provider computes.
     pub(super) fn sets_user_data(&self, resource: &TerraformResource<'_>) -> bool {
-        let address = without_indexes(&resource.address);
-        self.with_user_data
-            .as_ref()
-            .is_none_or(|addresses| addresses.contains(&address))
+        let Some(configuration) = &self.configuration else {
+            return true;
+        };
+        let own = configuration.resource(resource);
+        ["user_data", "user_data_base64"]
+            .iter()
+            .any(|key| own.is_some_and(|own| own.at(&["expressions", key]).is_some()))
+    }
+
+    /// The addresses of a module's or resource's instances: the one with the index, or all.
+    pub(super) fn instances(&self, plain: &str, index: &str) -> BTreeSet<String> {
+        let addresses = self.resources.iter().map(|resource| resource.address.as_str());
+        let all: BTreeSet<&str> = addresses
+            .filter_map(|address| instance_of(address, plain))
+            .collect();
+        let exact = format!("{plain}{index}");
+        match all.contains(exact.as_str()) {
+            true => BTreeSet::from([exact]),
+            false => all.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// The region of the resource's provider.
+    pub(super) fn region(&self, resource: &TerraformResource<'_>) -> Option<String> {
+        self.configuration?.region(resource)
     }
 }
 
@@ -186,54 +206,5 @@ fn index(instance: &Tree) -> String {
         Some(key) if key.bytes().all(|byte| byte.is_ascii_digit()) => format!("[{key}]"),
         Some(key) => format!("[\"{key}\"]"),
         None => String::new(),
-    }
-}
-
-/// Addresses of resources whose configuration has an argument for user data.
-fn configured(module: &Tree, prefix: &str) -> BTreeSet<String> {
-    let has_user_data = |resource: &&Tree| {
-        ["user_data", "user_data_base64"]
-            .iter()
-            .any(|key| resource.at(&["expressions", key]).is_some())
-    };
-    let resources = module.items_at(&["resources"]).iter().filter(has_user_data);
-    let mut addresses: BTreeSet<String> = resources
-        .filter_map(|resource| resource.text_at(&["address"]))
-        .map(|address| format!("{prefix}{address}"))
-        .collect();
-    let calls = module.get("module_calls").map(Tree::entries).unwrap_or_default();
-    for (name, call) in calls {
-        if let Some(child) = call.get("module") {
-            addresses.append(&mut configured(child, &format!("{prefix}module.{name}.")));
-        }
-    }
-    addresses
-}
-
-/// An address without the indexes of `count` and `for_each`, whose keys may contain any character.
-fn without_indexes(address: &str) -> String {
-    let (mut plain, mut is_inside, mut is_quoted) = (String::new(), false, false);
-    for c in address.chars() {
-        match c {
-            '"' if is_inside => is_quoted = !is_quoted,
-            '[' if !is_inside => is_inside = true,
-            ']' if is_inside && !is_quoted => is_inside = false,
-            _ if !is_inside => plain.push(c),
-            _ => {}
-        }
-    }
-    plain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn indexes_are_removed_from_addresses() {
-        assert_eq!(
-            without_indexes("module.a[\"x.y[0]\"].aws_instance.b[0]"),
-            "module.a.aws_instance.b"
-        );
     }
 }

@@ -2,7 +2,7 @@
 
 use super::resource::{TerraformFile, TerraformResource};
 use crate::error::ImportError;
-use crate::text::from_base64;
+use crate::text::{decoded, from_base64, is_user_data};
 
 /// Characters of a SHA-1 hash in hexadecimal digits.
 const SHA1: usize = 40;
@@ -27,7 +27,7 @@ pub(super) fn user_data(
     if let Some(text) = resource.text(&["user_data"]).filter(|_| !is_template) {
         return match is_hash(&text) {
             true => Err(only_a_hash(resource, text)),
-            false => Ok(Some(text.into_bytes())),
+            false => Ok(Some(encoded_once(&text))),
         };
     }
     let is_unknown = [encoded, "user_data"]
@@ -37,6 +37,13 @@ pub(super) fn user_data(
         return Err(unknown_until_apply(resource));
     }
     Ok(None)
+}
+
+/// The user data of an argument that the provider encodes only if it is not base64 already.
+pub(crate) fn encoded_once(text: &str) -> Vec<u8> {
+    decoded(text.as_bytes())
+        .filter(|bytes| is_user_data(bytes))
+        .unwrap_or_else(|| text.as_bytes().to_vec())
 }
 
 fn is_hash(text: &str) -> bool {

@@ -1,5 +1,7 @@
 //! Plans and states of Terraform.
 
+mod plans;
+
 use nodejoin_core::plan::Tokens;
 use nodejoin_core::plan::aws::{AuthenticationMode, IpFamily};
 use serde_json::{Value, json};
@@ -234,6 +236,50 @@ fn a_hash_of_user_data_is_said() {
             json!({"user_data": hash})
         )])
     ));
+}
+
+#[test]
+fn user_data_that_the_provider_leaves_encoded_is_decoded_once() {
+    let values = json!({"user_data": base64(SCRIPT), "ami": "ami-1", "image_id": "ami-1"});
+    let imported = read(&state(&[
+        resource("aws_instance.i", values.clone()),
+        resource("aws_launch_configuration.c", values.clone()),
+        resource(
+            "aws_launch_template.t",
+            json!({"user_data": base64(&base64(SCRIPT))}),
+        ),
+    ]));
+    let texts: Vec<_> = imported.machines.iter().map(user_data).collect();
+    let once = base64(SCRIPT);
+    assert_eq!(texts, [once.as_str(), SCRIPT, SCRIPT], "{imported:?}");
+}
+
+#[test]
+fn the_first_type_of_mixed_instances_goes_before_the_type_of_the_template() {
+    let group = resource(
+        "module.eks.aws_autoscaling_group.g",
+        json!({"mixed_instances_policy": [{"launch_template": [{
+            "launch_template_specification": [{"launch_template_id": "lt-1"}],
+            "override": [{"instance_requirements": [{}]}, {"instance_type": "c6i.large"}, {"instance_type": "c5.large"}]}]}]}),
+    );
+    let template = template("t", json!({"instance_type": "m5.large"}));
+    let found = machine(&state(&[template, group]));
+    assert_eq!(found.traits.instance_type.as_deref(), Some("c6i.large"));
+}
+
+#[test]
+fn the_account_of_an_instance_profile_is_kept_beside_the_name_of_its_role() {
+    let profile = "arn:aws:iam::111122223333:instance-profile/p";
+    let template = template("t", json!({"iam_instance_profile": [{"arn": profile}]}));
+    let profile = resource(
+        "aws_iam_instance_profile.p",
+        json!({"arn": profile, "role": "nodes"}),
+    );
+    let traits = machine(&state(&[template, profile])).traits;
+    assert_eq!(
+        (traits.role.as_deref(), traits.account.as_deref()),
+        (Some("nodes"), Some("111122223333"))
+    );
 }
 
 #[test]
