@@ -1,0 +1,132 @@
+//! Node groups and Auto Scaling groups that use a launch template, and the role of an instance profile.
+
+use super::resource::{PulumiResource, PulumiStack};
+use crate::ec2::GROUP_INSTANCE_TYPE;
+use crate::machine::{CapacityType, ManagedNodeGroup, Traits};
+use crate::tree::Tree;
+use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
+
+pub(super) const NODE_GROUP: &str = "aws:eks/nodeGroup:NodeGroup";
+pub(super) const SCALING_GROUP: &str = "aws:autoscaling/group:Group";
+
+/// Where a group names its launch template.
+const TEMPLATE: &[&[&str]] = &[
+    &["launchTemplate"],
+    &[
+        "mixedInstancesPolicy",
+        "launchTemplate",
+        "launchTemplateSpecification",
+    ],
+];
+/// The input of an instance or launch template with its instance profile.
+const PROFILE: &str = "iamInstanceProfile";
+
+/// The groups of this kind that start instances from the template.
+pub(super) fn of_template<'s, 'a>(
+    stack: &'s PulumiStack<'a>,
+    kind: &str,
+    template: &PulumiResource<'_>,
+) -> Vec<&'s PulumiResource<'a>> {
+    stack
+        .of_kind(kind)
+        .filter(|group| uses(group, template))
+        .collect()
+}
+
+fn uses(group: &PulumiResource<'_>, template: &PulumiResource<'_>) -> bool {
+    let Some(path) = TEMPLATE.iter().find(|path| group.inputs.at(path).is_some()) else {
+        return false;
+    };
+    let keys = [
+        ("id", "id"),
+        ("launchTemplateId", "id"),
+        ("name", "name"),
+        ("launchTemplateName", "name"),
+    ];
+    let value = |key: &str| group.text(&[*path, &[key]].concat());
+    let mut known = keys
+        .iter()
+        .filter_map(|(key, attribute)| Some((value(key)?, attribute)))
+        .peekable();
+    if known.peek().is_some() {
+        return known.any(|(value, attribute)| template.text(&[attribute]) == Some(value));
+    }
+    path.first()
+        .is_some_and(|input| group.depends_on(input, template))
+}
+
+/// Adds the tags that an Auto Scaling group gives its instances, and the first type of its mixed instances, which goes
+/// before the one of its launch template.
+pub(super) fn describe_scaling(group: &PulumiResource<'_>, traits: &mut Traits) {
+    let tags = group.inputs.items_at(&["tags"]).iter();
+    let tags = tags.filter(|tag| tag.get("propagateAtLaunch").is_some_and(Tree::is_true));
+    traits.tags.extend(tags.filter_map(|tag| {
+        Some((
+            tag.text_at(&["key"])?,
+            tag.text_at(&["value"]).unwrap_or_default(),
+        ))
+    }));
+    let overrides = ["mixedInstancesPolicy", "launchTemplate", "overrides"];
+    let mut overrides = group.inputs.items_at(&overrides).iter();
+    if let Some(instance_type) = overrides.find_map(|one| one.text_at(&["instanceType"])) {
+        traits.instance_type = Some(instance_type);
+    }
+}
+
+/// Adds what a node group states about its nodes.
+pub(super) fn describe(group: &PulumiResource<'_>, traits: &mut Traits) {
+    let ami_type = group.text(&["amiType"]).unwrap_or_default();
+    traits.ami_family = traits.ami_family.or_else(|| family_of_ami_type(&ami_type));
+    traits.labels = texts(group.inputs.get("labels"));
+    traits.taints = group
+        .inputs
+        .items_at(&["taints"])
+        .iter()
+        .filter_map(taint)
+        .collect();
+    traits.role = group.text(&["nodeRoleArn"]);
+    traits.cluster.version = group.text(&["version"]);
+    let instance_types = list(group.inputs.items_at(&["instanceTypes"]));
+    if traits.instance_type.is_none() {
+        let default = || GROUP_INSTANCE_TYPE.to_owned();
+        traits.instance_type = Some(instance_types.first().cloned().unwrap_or_else(default));
+    }
+    let capacity = group.text(&["capacityType"]).as_deref().and_then(capacity_type);
+    traits.is_spot = capacity == Some(CapacityType::Spot);
+}
+
+/// What EKS puts into its own part of the user data.
+pub(super) fn managed(traits: &Traits, group: &PulumiResource<'_>) -> ManagedNodeGroup {
+    ManagedNodeGroup {
+        name: group.text(&["nodeGroupName"]),
+        labels: traits.labels.clone(),
+        taints: traits.taints.clone(),
+        capacity_type: group.text(&["capacityType"]).as_deref().and_then(capacity_type),
+        instance_types: list(group.inputs.items_at(&["instanceTypes"])),
+        ..ManagedNodeGroup::default()
+    }
+}
+
+/// Name or ARN of the instance profile.
+pub(super) fn instance_profile(resource: &PulumiResource<'_>) -> Option<String> {
+    let paths = [&[PROFILE, "arn"][..], &[PROFILE, "name"], &[PROFILE]];
+    paths.iter().find_map(|path| resource.text(path))
+}
+
+/// The role of the resource's instance profile, if the stack has both.
+pub(super) fn role(stack: &PulumiStack<'_>, resource: &PulumiResource<'_>) -> Option<String> {
+    let named = instance_profile(resource);
+    let is_profile = |profile: &&PulumiResource<'_>| match &named {
+        Some(named) => ["arn", "name", "id"]
+            .iter()
+            .any(|key| profile.text(&[key]).as_ref() == Some(named)),
+        None => resource.depends_on(PROFILE, profile),
+    };
+    let profile = stack
+        .of_kind("aws:iam/instanceProfile:InstanceProfile")
+        .find(is_profile)?;
+    let mut roles = stack.of_kind("aws:iam/role:Role");
+    let role = roles.find(|role| profile.refers(&["role"], role, &["name", "id", "arn"]));
+    role.and_then(|role| role.text(&["arn"]).or_else(|| role.text(&["name"])))
+        .or_else(|| profile.text(&["role"]))
+}

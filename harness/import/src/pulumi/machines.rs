@@ -1,0 +1,195 @@
+//! The machines of a stack or preview.
+
+use std::collections::BTreeMap;
+
+use nodejoin_core::plan::Tokens;
+
+use super::resource::{PulumiResource, PulumiStack};
+use super::{cluster, groups};
+use crate::ec2::{add_managed, not_a_node, tokens};
+use crate::error::ImportError;
+use crate::machine::{Machine, Traits};
+use crate::reading::Reading;
+use crate::terraform::encoded_once;
+use crate::text::{from_base64, joins};
+use crate::words::{arn_parts, texts};
+
+const TEMPLATE: &str = "aws:ec2/launchTemplate:LaunchTemplate";
+const CONFIGURATION: &str = "aws:ec2/launchConfiguration:LaunchConfiguration";
+const INSTANCE: &str = "aws:ec2/instance:Instance";
+
+/// Adds every machine of the stack.
+pub(super) fn add(stack: &PulumiStack<'_>, reading: &mut Reading) {
+    for resource in &stack.resources {
+        let name = resource.name();
+        match resource.kind.as_str() {
+            TEMPLATE => add_template(stack, resource, reading),
+            CONFIGURATION => reading.add(&name, configuration_machine(stack, resource)),
+            INSTANCE => reading.add(&name, instance_machine(stack, resource)),
+            groups::NODE_GROUP if resource.inputs.get("launchTemplate").is_none() => {
+                let mut machine = base(stack, resource);
+                describe_group(stack, resource, None, &mut machine);
+                reading.add(&name, Ok(machine));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A launch template of several groups is a machine for each of them.
+fn add_template(stack: &PulumiStack<'_>, template: &PulumiResource<'_>, reading: &mut Reading) {
+    let name = template.name();
+    let machine = with_user_data(stack, template);
+    let groups = groups::of_template(stack, groups::NODE_GROUP, template);
+    if groups.is_empty() {
+        let described = machine.clone().map(|mut machine| {
+            describe_alone(stack, template, &mut machine);
+            machine
+        });
+        reading.add(&name, described);
+    }
+    for group in groups {
+        let described = machine.clone().map(|mut machine| {
+            describe_group(stack, group, Some(template), &mut machine);
+            machine
+        });
+        reading.add(&name, described);
+    }
+}
+
+/// Adds what the stack tells about a machine of a template that no node group uses.
+fn describe_alone(stack: &PulumiStack<'_>, template: &PulumiResource<'_>, machine: &mut Machine) {
+    let scaling = groups::of_template(stack, groups::SCALING_GROUP, template);
+    for group in &scaling {
+        groups::describe_scaling(group, &mut machine.traits);
+    }
+    if scaling.is_empty() && !names_image(template) {
+        add_managed(machine);
+    }
+    surround(stack, template, None, &mut machine.traits);
+}
+
+/// Adds what the stack tells about a machine of a node group.
+fn describe_group(
+    stack: &PulumiStack<'_>,
+    group: &PulumiResource<'_>,
+    template: Option<&PulumiResource<'_>>,
+    machine: &mut Machine,
+) {
+    groups::describe(group, &mut machine.traits);
+    if template.is_some_and(names_image) || group.text(&["amiType"]).as_deref() == Some("CUSTOM") {
+        machine.traits.leave_group_to_eks();
+    } else {
+        machine.managed = Some(groups::managed(&machine.traits, group));
+    }
+    let name = group.text(&["clusterName"]);
+    let resource = template.unwrap_or(group);
+    surround(stack, resource, name.as_deref(), &mut machine.traits);
+}
+
+/// Whether a template has an AMI, which may be known after the update only.
+fn names_image(template: &PulumiResource<'_>) -> bool {
+    template.inputs.get("imageId").is_some()
+}
+
+fn configuration_machine(
+    stack: &PulumiStack<'_>,
+    configuration: &PulumiResource<'_>,
+) -> Result<Machine, ImportError> {
+    let mut machine = with_user_data(stack, configuration)?;
+    let used = ["launchConfiguration"];
+    let groups = stack.of_kind(groups::SCALING_GROUP);
+    for group in groups.filter(|group| group.refers(&used, configuration, &["name", "id"])) {
+        groups::describe_scaling(group, &mut machine.traits);
+    }
+    surround(stack, configuration, None, &mut machine.traits);
+    Ok(machine)
+}
+
+/// Most instances of a stack are not nodes: one without signs of a cluster is not tried.
+fn instance_machine(stack: &PulumiStack<'_>, instance: &PulumiResource<'_>) -> Result<Machine, ImportError> {
+    let mut machine = with_user_data(stack, instance)?;
+    let bytes = machine.user_data.clone().unwrap_or_default();
+    if !joins(&String::from_utf8_lossy(&bytes)) {
+        return Err(not_a_node(instance.inputs));
+    }
+    surround(stack, instance, None, &mut machine.traits);
+    Ok(machine)
+}
+
+/// Adds what the stack tells about the cluster, and the region of the resource's provider if nothing else names one.
+fn surround(
+    stack: &PulumiStack<'_>,
+    resource: &PulumiResource<'_>,
+    cluster: Option<&str>,
+    traits: &mut Traits,
+) {
+    cluster::describe(stack, cluster, traits);
+    traits.region = traits.region.take().or_else(|| stack.region(resource));
+}
+
+fn with_user_data(stack: &PulumiStack<'_>, resource: &PulumiResource<'_>) -> Result<Machine, ImportError> {
+    let mut machine = base(stack, resource);
+    let is_plain = resource.kind != TEMPLATE;
+    for (key, is_plain) in [("userDataBase64", false), ("userData", is_plain)] {
+        let Some(field) = resource.inputs.get(key) else {
+            continue;
+        };
+        machine.line = field.line();
+        let text = resource.known(field)?;
+        let bytes = match is_plain {
+            true => encoded_once(&text),
+            false => from_base64(&text, field.line())?,
+        };
+        machine.user_data = Some(bytes).filter(|bytes| !bytes.is_empty());
+    }
+    Ok(machine)
+}
+
+/// What the resource states besides the user data.
+/// Whether a launch template or a launch configuration requests spot instances.
+fn is_spot(resource: &PulumiResource<'_>) -> bool {
+    let market = resource.text(&["instanceMarketOptions", "marketType"]);
+    market.as_deref() == Some("spot") || resource.text(&["spotPrice"]).is_some()
+}
+
+fn base(stack: &PulumiStack<'_>, resource: &PulumiResource<'_>) -> Machine {
+    let option = |key: &str| resource.text(&["metadataOptions", key]);
+    let (region, account) = arn_parts(&resource.text(&["arn"]).unwrap_or_default());
+    let profile = groups::instance_profile(resource);
+    let (_, account_of_profile) = arn_parts(profile.as_deref().unwrap_or_default());
+    let role = groups::role(stack, resource);
+    let default_tokens = (resource.kind == CONFIGURATION).then_some(Tokens::Optional);
+    Machine {
+        name: resource.name(),
+        line: resource.inputs.line(),
+        traits: Traits {
+            ami_id: resource.text(&["imageId"]).or_else(|| resource.text(&["ami"])),
+            instance_type: resource.text(&["instanceType"]),
+            is_spot: is_spot(resource),
+            instance_profile: profile.filter(|_| role.is_none()),
+            role,
+            region: resource.text(&["region"]).or(region),
+            account: account.or(account_of_profile),
+            tags: tags(resource),
+            http_tokens: option("httpTokens")
+                .as_deref()
+                .and_then(tokens)
+                .or(default_tokens),
+            hop_limit: option("httpPutResponseHopLimit").and_then(|limit| limit.parse().ok()),
+            ..Traits::default()
+        },
+        ..Machine::default()
+    }
+}
+
+/// The tags of an instance: its own, or those that a launch template gives it.
+fn tags(resource: &PulumiResource<'_>) -> BTreeMap<String, String> {
+    let own = resource.inputs.get("tags").filter(|_| resource.kind == INSTANCE);
+    let specifications = resource.inputs.items_at(&["tagSpecifications"]).iter();
+    let of_instances =
+        specifications.filter(|tags| tags.text_at(&["resourceType"]).as_deref() == Some("instance"));
+    let mut tags = texts(own);
+    tags.extend(of_instances.flat_map(|specification| texts(specification.get("tags"))));
+    tags
+}
