@@ -293,8 +293,8 @@ fn max_pods(machine: &Machine, group: &ManagedNodeGroup) -> Option<u32> {
     }
 }
 
-/// Whether a NodeConfig of the user data states the number of pods, which then counts: nodes of eksctl's own tests on AWS
-/// have it.
+/// Whether a NodeConfig of the user data states the number of pods, which then counts: nodes of eksctl's own tests on
+/// AWS have it.
 fn states_max_pods(machine: &Machine) -> bool {
     let parts = parse(machine.user_data.as_deref().unwrap_or_default()).parts;
     let texts = parts.iter().map(|part| String::from_utf8_lossy(&part.content));

@@ -108,7 +108,7 @@ impl Template<'_> {
         }
     }
 
-    /// The plain text, as an instance receives it, and base64 inside of another `Fn::Base64`, as in a part of a message.
+    /// The plain text, as an instance receives it. Inside of another `Fn::Base64`, as in a part of a message, base64.
     fn base64(&self, argument: &Tree) -> Result<Tree, ImportError> {
         if self.is_in_base64.get() {
             return Ok(text(argument, STANDARD.encode(self.text_of(argument)?)));

@@ -91,7 +91,7 @@ fn check_alias(class: &NodeClass<'_>) -> Result<(), ImportError> {
     ))
 }
 
-/// A class of v1 must select its AMIs. It can be tried all the same, because its user data does not depend on them.
+/// A class of v1 must select its AMIs. A trial of it works, because its user data does not depend on them.
 pub(super) fn missing_terms(class: &NodeClass<'_>) -> Option<String> {
     let has_terms = !class.document.items_at(&["spec", "amiSelectorTerms"]).is_empty();
     if class.kind != "EC2NodeClass" || !class.is_v1() || has_terms {

@@ -55,8 +55,8 @@ fn uses(group: &PulumiResource<'_>, template: &PulumiResource<'_>) -> bool {
         .is_some_and(|input| group.depends_on(input, template))
 }
 
-/// Adds the tags that an Auto Scaling group gives its instances, and the first type of its mixed instances, which goes
-/// before the one of its launch template.
+/// Adds the tags that an Auto Scaling group gives its instances, and the first type of its mixed instances, which takes
+/// precedence over that of its launch template.
 pub(super) fn describe_scaling(group: &PulumiResource<'_>, traits: &mut Traits) {
     let tags = group.inputs.items_at(&["tags"]).iter();
     let tags = tags.filter(|tag| tag.get("propagateAtLaunch").is_some_and(Tree::is_true));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::address::{index_of, without_indexes};
-use super::references::Target;
+use super::references::ReferenceTarget;
 use super::resource::{TerraformFile, TerraformResource};
 use crate::ec2::GROUP_INSTANCE_TYPE;
 use crate::machine::{CapacityType, Machine, ManagedNodeGroup};
@@ -109,10 +109,10 @@ fn refers(
     arguments: &[&[&str]],
     template: &TerraformResource<'_>,
 ) -> bool {
-    match Target::of(file, group, arguments, &template.kind) {
-        Target::Known(address) => address == template.address,
-        Target::Unclear => false,
-        Target::Unnamed => is_counterpart(file, group, template),
+    match ReferenceTarget::of(file, group, arguments, &template.kind) {
+        ReferenceTarget::Known(address) => address == template.address,
+        ReferenceTarget::Unclear => false,
+        ReferenceTarget::Unnamed => is_counterpart(file, group, template),
     }
 }
 
@@ -140,7 +140,7 @@ fn is_counterpart(
         && index == index_of(&template.address)
 }
 
-/// The first instance type of the group's mixed instances, which goes before the one of its launch template.
+/// The first instance type of the group's mixed instances: it takes precedence over that of its launch template.
 pub(super) fn instance_type(group: &TerraformResource<'_>) -> Option<String> {
     let overrides = ["mixed_instances_policy", "0", "launch_template", "0", "override"];
     let mut overrides = group.values.items_at(&overrides).iter();

@@ -15,7 +15,7 @@ const KEYS: [&str; 2] = ["each.key", "count.index"];
 
 /// The resource to which arguments of another one refer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum ReferenceTarget {
     /// The configuration names none.
     Unnamed,
     /// It names several, or one with several instances.
@@ -24,7 +24,7 @@ pub(super) enum Target {
     Known(String),
 }
 
-impl Target {
+impl ReferenceTarget {
     /// Searches for a resource of a kind in the arguments, through variables and outputs of modules.
     pub(super) fn of(
         file: &TerraformFile<'_>,
@@ -54,7 +54,7 @@ impl Target {
 
 /// An expression, and where it is evaluated.
 #[derive(Debug)]
-struct Expression<'a> {
+struct PlanExpression<'a> {
     tree: &'a Tree,
     /// The address of the module, with a `.` at its end; empty for the root module.
     module: String,
@@ -71,7 +71,7 @@ struct Search<'f, 'a> {
     file: &'f TerraformFile<'a>,
     configuration: &'f Configuration<'a>,
     kind: &'f str,
-    open: Vec<Expression<'a>>,
+    open: Vec<PlanExpression<'a>>,
     found: BTreeSet<String>,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Search<'_, 'a> {
         let expressions = arguments
             .iter()
             .filter_map(|path| own.get("expressions")?.at(path));
-        self.open.extend(expressions.map(|tree| Expression {
+        self.open.extend(expressions.map(|tree| PlanExpression {
             tree,
             module: resource.module().to_owned(),
             index: index_of(&resource.address).to_owned(),
@@ -114,7 +114,7 @@ impl<'a> Search<'_, 'a> {
     }
 
     /// Adds the outputs of modules.
-    fn open_outputs(&mut self, expression: &Expression<'a>, references: &[String], index: &str) {
+    fn open_outputs(&mut self, expression: &PlanExpression<'a>, references: &[String], index: &str) {
         for (name, call_index) in named(references, "module", index) {
             let plain = format!("{}module.{name}", expression.module);
             let modules = self.file.instances(&plain, call_index);
@@ -129,7 +129,7 @@ impl<'a> Search<'_, 'a> {
                     let Some(tree) = tree.and_then(|(_, tree)| tree.get("expression")) else {
                         continue;
                     };
-                    self.open.push(Expression {
+                    self.open.push(PlanExpression {
                         tree,
                         module: module.clone(),
                         index: index.to_owned(),
@@ -142,7 +142,7 @@ impl<'a> Search<'_, 'a> {
     }
 
     /// Adds what the call of this module gives its variables.
-    fn open_variables(&mut self, expression: &Expression<'a>, references: &[String], index: &str) {
+    fn open_variables(&mut self, expression: &PlanExpression<'a>, references: &[String], index: &str) {
         let Some((module, call, call_index)) = parent(&expression.module) else {
             return;
         };
@@ -159,7 +159,7 @@ impl<'a> Search<'_, 'a> {
             };
             let is_indexed = !index.is_empty();
             let index = if is_indexed { index } else { call_index };
-            self.open.push(Expression {
+            self.open.push(PlanExpression {
                 tree,
                 module: module.to_owned(),
                 index: index.to_owned(),
@@ -170,12 +170,12 @@ impl<'a> Search<'_, 'a> {
     }
 
     /// Adds `for_each` of an expression that reads its value.
-    fn open_each_value(&mut self, expression: &Expression<'a>, references: &[String]) {
+    fn open_each_value(&mut self, expression: &PlanExpression<'a>, references: &[String]) {
         let is_read = references
             .iter()
             .any(|reference| reference.starts_with("each.value"));
         if let Some(tree) = expression.for_each.filter(|_| is_read) {
-            self.open.push(Expression {
+            self.open.push(PlanExpression {
                 tree,
                 module: expression.module.clone(),
                 index: expression.index.clone(),

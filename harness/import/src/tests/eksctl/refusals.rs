@@ -62,7 +62,7 @@ fn fields_that_eksctl_refuses_are_refused() {
     assert!(refused("c", &top).contains("write `version`"));
 }
 
-/// Files of each kind of groups, each with what is said about it.
+/// Files of each kind of groups, each with a part of its error.
 fn assert_refused(version: &str, cases: &[(&str, &str, &str)]) {
     for (key, group, problem) in cases {
         let refused = refused("c", &config(version, key, group));

@@ -44,7 +44,7 @@ fn misspelt_fields_are_refused_and_unknown_ones_are_noted() {
     assert!(notes[0].contains("knows no field `futureField`"), "{notes:?}");
 }
 
-/// Manifests, each with what is said about it.
+/// Manifests, each with a part of its error.
 fn assert_refused(cases: &[(String, &str)]) {
     for (text, problem) in cases {
         let refused = refused("f", text);
