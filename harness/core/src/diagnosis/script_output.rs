@@ -153,6 +153,9 @@ fn failed_unit_besides<'a>(facts: &Facts<'a>, unit: &str, until: Millis) -> Opti
     failed.find_map(|(_, line)| line.unit.as_deref().filter(|failed| *failed != unit))
 }
 
+/// Begins the line that kubeadm prints below each of its errors.
+const OFFER_OF_KUBEADM: &str = "To see the stack trace of this error";
+
 /// The last output before `at` that neither systemd nor cloud-init wrote.
 pub(super) fn last_output<'a>(facts: &Facts<'a>, at: Millis) -> Option<LastOutput<'a>> {
     /// Number of lines before a trap that can have its reason.
@@ -175,6 +178,7 @@ pub(super) fn last_output<'a>(facts: &Facts<'a>, at: Millis) -> Option<LastOutpu
             .find(complains)
             .or(before.iter().find(|(_, line)| reports_failure(line)))
             .or(before.first()),
+        message if message.starts_with(OFFER_OF_KUBEADM) => before.first(),
         message if is_summary(message) => before.iter().find(complains),
         _ => None,
     };
@@ -182,7 +186,7 @@ pub(super) fn last_output<'a>(facts: &Facts<'a>, at: Millis) -> Option<LastOutpu
         Some((at, line)) => LastOutput {
             at: *at,
             line,
-            trap: Some(last.1),
+            trap: Some(last.1).filter(|line| !line.message.starts_with(OFFER_OF_KUBEADM)),
         },
         None => LastOutput {
             at: last.0,

@@ -1,6 +1,6 @@
 //! What to do about the last words of a script that failed.
 
-use super::facts::Facts;
+use super::facts::{Facts, between};
 use super::limits::{is_removed, missing_command, missing_path, unit_not_found};
 use super::script_output::shortened;
 use crate::user_data::parse;
@@ -136,7 +136,19 @@ fn missing_unit(message: &str) -> Option<String> {
 
 /// What to do about last words that have one reason.
 pub(super) fn certain_remedy(facts: &Facts<'_>, message: &str) -> Option<String> {
-    unset_variable(message).or_else(|| cut_authority(facts, message))
+    unset_variable(message)
+        .or_else(|| cut_authority(facts, message))
+        .or_else(|| unknown_kubeadm_api(facts, message))
+}
+
+/// What to do about a configuration in a version of kubeadm's API that this kubeadm does not know.
+fn unknown_kubeadm_api(facts: &Facts<'_>, message: &str) -> Option<String> {
+    let api = between(message, "is registered for version \"kubeadm.k8s.io/", &['"'])?;
+    Some(format!(
+        "run it with the Kubernetes version that the user data is for (`--kubernetes VERSION`): kubeadm {} does not know \
+         kubeadm.k8s.io/{api}, which belongs to another version",
+        facts.observation.kubelet
+    ))
 }
 
 /// What to do if `base64` cannot decode the CA that the user data passes to the script.

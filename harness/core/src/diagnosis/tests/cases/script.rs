@@ -77,6 +77,18 @@ pub(super) fn cases() -> Vec<Case> {
             ]),
         ),
         Case::new(
+            "kubeadm that does not know the API of its configuration",
+            after_boot([
+                cloud(
+                    "no kind \"JoinConfiguration\" is registered for version \"kubeadm.k8s.io/v1beta3\" in scheme \"k8s.io/kubernetes\"",
+                ),
+                cloud("To see the stack trace of this error execute with --v=5 or higher"),
+                failed_part(),
+                done("DataSourceEc2Local"),
+            ]),
+        )
+        .seen(|seen| seen.kubelet = "v1.20.2".to_owned()),
+        Case::new(
             "script that is its first line alone",
             after_boot([
                 failed_part(),
