@@ -41,7 +41,10 @@ pub(crate) async fn try_file(mut args: TryArgs, factor: TimeFactor) -> ExitCode 
             Ok(written) => {
                 print::adoption(&tried, args.options.format);
                 print::written(folder, &written);
-                ExitCode::Passed
+                match tried.not_tried.iter().any(|one| one.is_mistake) {
+                    true => ExitCode::Failed,
+                    false => ExitCode::Passed,
+                }
             }
             Err(error) => refuse(&error),
         };

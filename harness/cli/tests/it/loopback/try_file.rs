@@ -127,6 +127,8 @@ fn a_machine_that_is_not_filled_in_keeps_no_other_one_from_its_trial() {
         "{text}"
     );
     assert!(text.contains("adopted      cluster name demo"), "{text}");
+    let (code, _) = output(folder.path(), &["try", "versions.json", "--write", "all"]);
+    assert_eq!(code, 1, "one machine is not written");
     let (_, text) = output(folder.path(), &["try", "versions.json", "--select", "green"]);
     assert!(!text.contains("not tried"), "{text}");
     let (code, text) = output(folder.path(), &["try", "versions.json", "--select", "blue"]);
