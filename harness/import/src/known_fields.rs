@@ -58,8 +58,8 @@ impl KnownFields {
     }
 }
 
-/// The field that a key means with a typing error, or in other capitals.
-fn meant(key: &str, fields: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+/// The word, such as a field, that another one means with a typing error, or in other capitals.
+pub(crate) fn meant(key: &str, fields: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     let lower = key.to_ascii_lowercase();
     let edits = |field: &&str| strsim::damerau_levenshtein(&lower, &field.to_ascii_lowercase());
     let nearest = fields.min_by_key(edits)?;

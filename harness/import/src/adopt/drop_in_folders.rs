@@ -1,21 +1,8 @@
 //! Drop-ins of systemd in folders that it does not read.
 
 use nodejoin_core::user_data::parse;
+use nodejoin_core::vocabulary::unit::TYPES;
 
-/// Types of units, with which the name of a unit ends. A folder with the type alone is for all units of it.
-const TYPES: [&str; 11] = [
-    "automount",
-    "device",
-    "mount",
-    "path",
-    "scope",
-    "service",
-    "slice",
-    "socket",
-    "swap",
-    "target",
-    "timer",
-];
 /// In the paths of all folders with unit files.
 const UNITS: &str = "/systemd/system/";
 
@@ -83,6 +70,7 @@ fn unit_of_drop_in(rest: &str) -> Option<&str> {
     rest[..end].strip_suffix(".d").filter(|unit| !unit.is_empty())
 }
 
+/// Whether a name ends with the type of its unit. A folder with the type alone is for all units of it.
 fn has_type(unit: &str) -> bool {
     let last = unit.rsplit('.').next().unwrap_or_default();
     TYPES.contains(&last)

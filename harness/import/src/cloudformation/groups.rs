@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use nodejoin_core::vocabulary::nearest::nearest;
-
 use super::template::Template;
 use crate::ec2::{GROUP_INSTANCE_TYPE, key_and_value};
 use crate::error::ImportError;
+use crate::known_fields::meant;
 use crate::machine::{AmiFamily, CapacityType, Machine, ManagedNodeGroup};
 use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
@@ -160,8 +159,13 @@ impl<'a> StackGroup<'a> {
         });
         let ami_type = self.properties.text_at(&["AmiType"]);
         let ami_type = ami_type.and_then(|stated| {
-            let known = AMI_TYPES.contains(&stated.as_str());
-            let near = nearest(&stated, AMI_TYPES.iter().copied()).filter(|_| !known)?;
+            let is_known = AMI_TYPES.contains(&stated.as_str());
+            let near = meant(&stated, AMI_TYPES.iter().copied()).filter(|_| !is_known)?;
+            // One that differs in numbers alone can be newer.
+            let letters = |word: &str| word.replace(|c: char| c.is_ascii_digit(), "");
+            if letters(near) == letters(&stated) {
+                return None;
+            }
             Some(format!(
                 "EKS refuses the AMI type `{stated}`: did you mean `{near}`?"
             ))

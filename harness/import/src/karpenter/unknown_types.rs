@@ -29,7 +29,7 @@ pub(super) fn unknown_type(tree: &Tree, notes: &mut Vec<String>, problems: &mut 
         .unwrap_or_default();
     if has_family(name) {
         problems.push(format!(
-            "{line}EC2 has no instance type `{name}`: Karpenter starts no node of it{nearest}"
+            "{line}nodejoin knows no instance type `{name}` of this family: if EC2 has none either, Karpenter starts no node of it{nearest}"
         ));
     } else {
         notes.push(format!(

@@ -336,7 +336,7 @@ fn a_type_that_ec2_does_not_have_gives_no_number_of_pods() {
         assert!(!words.iter().any(|word| text.contains(word)), "{text}");
         assert!(
             unknown.problems.iter().any(|problem| problem
-                .ends_with("EC2 has no instance type `m5.xlarg`: Karpenter starts no node of it; the nearest one is `m5.xlarge`")),
+                .ends_with("nodejoin knows no instance type `m5.xlarg` of this family: if EC2 has none either, Karpenter starts no node of it; the nearest one is `m5.xlarge`")),
             "{:?}",
             unknown.problems
         );

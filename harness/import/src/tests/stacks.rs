@@ -180,6 +180,14 @@ fn words_that_eks_refuses_are_mistakes() {
 }
 
 #[test]
+fn an_ami_type_that_can_be_newer_is_not_a_mistake() {
+    for newer in ["WINDOWS_CORE_2028_x86_64", "AL2023_ARM_64_NEURON"] {
+        let group = node_group(&format!(r#","AmiType":"{newer}""#));
+        assert_eq!(machine(&group).problems, [""; 0], "{newer}");
+    }
+}
+
+#[test]
 fn labels_of_a_part_with_another_boundary_are_expected_and_lost() {
     let labelled = AL2023
         .replace("--v=2", "--node-labels=pool=shop")
