@@ -70,10 +70,10 @@ fn lost_labels(texts: &[String], plan: &Plan, node: &Value) -> Vec<String> {
         let is_open = values.iter().any(|value| value.contains(UNKNOWN));
         match (has.get(key), &known[..]) {
             (None, [value, ..]) => Some(format!(
-                "the Node has no label `{key}={value}`, which `--node-labels` in the user data states: the kubelet did not get it"
+                "the Node has no label `{key}={value}`, which `--node-labels` in the user data states"
             )),
             (None, []) if is_open => Some(format!(
-                "the Node has no label `{key}`, which `--node-labels` in the user data states: the kubelet did not get it"
+                "the Node has no label `{key}`, which `--node-labels` in the user data states"
             )),
             (Some(seen), [value, ..]) if !is_open && !known.contains(seen) => Some(format!(
                 "the Node has the label `{key}={seen}`, and `--node-labels` in the user data states `{key}={value}`"
@@ -106,8 +106,7 @@ fn lost_taints(texts: &[String], plan: &Plan, node: &Value) -> Vec<String> {
         .filter(|taint| !has.contains(taint) && !expected.contains(taint));
     lost.map(|taint| {
         format!(
-            "the Node registered without the taint `{taint}`, which `--register-with-taints` in the user data states: the kubelet \
-             did not get it"
+            "the Node registered without the taint `{taint}`, which `--register-with-taints` in the user data states"
         )
     })
     .collect()
@@ -205,11 +204,10 @@ mod tests {
         assert_eq!(
             notes("phase: ready", script),
             [
-                "the Node has no label `app=x`, which `--node-labels` in the user data states: the kubelet did not get it",
+                "the Node has no label `app=x`, which `--node-labels` in the user data states",
                 "the Node has the label `size=big`, and `--node-labels` in the user data states `size=small`",
-                "the Node has no label `zone`, which `--node-labels` in the user data states: the kubelet did not get it",
-                "the Node registered without the taint `a=b:NoExecute`, which `--register-with-taints` in the user data states: the \
-                 kubelet did not get it",
+                "the Node has no label `zone`, which `--node-labels` in the user data states",
+                "the Node registered without the taint `a=b:NoExecute`, which `--register-with-taints` in the user data states",
                 "the Node has capacity for 29 pods, and `--max-pods=17` in the user data states another number",
             ]
         );
