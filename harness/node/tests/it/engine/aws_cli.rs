@@ -18,6 +18,7 @@ user_data: |
   say after "$(resident | wc -l)"
   say its-group "$(grep -c 'init.scope$' "/proc/$(resident)/cgroup")"
   say its-files "$(ls -l "/proc/$(resident)/fd" | grep -c pipe)"
+  say its-native-part "$(grep -c _awscrt "/proc/$(resident)/maps")"
 
   say second "$(status {{ cluster.name }} --output text)"
   say quoted "$(status {{ cluster.name }} --output json)"
@@ -29,6 +30,8 @@ user_data: |
   say by-variable "$(AWS_DEFAULT_OUTPUT=text status {{ cluster.name }})"
   say appended "$(echo one > out; status {{ cluster.name }} --output text >> out; tr '\n' ' ' < out)"
   (umask 077; aws configure set region eu-west-1 --profile of-umask); say mode "$(stat -c %a ~/.aws/config)"
+  aws configure set s3.preferred_transfer_client crt --profile of-native-part
+  say native-part "$(aws s3 cp /etc/hosts s3://a/b --endpoint-url http://127.0.0.1:9 --profile of-native-part 2>&1 | grep -o AWS_IO_.*REFUSED)"
   say other-user "$(cd / && sudo -u ec2-user aws --version 2>&1 | cut -d/ -f1)"
   say own-mounts "$(unshare --mount aws --version | cut -d/ -f1)"
   say clean "$(env -i /usr/bin/aws --version | cut -d/ -f1)"
@@ -69,6 +72,7 @@ async fn later_calls_behave_as_the_first_one() {
         ("first", "CREATING"),
         ("after", "1"),
         ("its-files", "0"),
+        ("its-native-part", "0"),
         ("second", "CREATING"),
         ("quoted", "\"CREATING\""),
         ("refused", refused),
@@ -78,6 +82,7 @@ async fn later_calls_behave_as_the_first_one() {
         ("by-variable", "CREATING"),
         ("appended", "one CREATING"),
         ("mode", "600"),
+        ("native-part", "AWS_IO_SOCKET_CONNECTION_REFUSED"),
         ("other-user", "aws-cli"),
         ("own-mounts", "aws-cli"),
         ("clean", "aws-cli"),
