@@ -1,4 +1,4 @@
-//! Which scenarios killed mutants, and which one is worth the first run of another mutant.
+//! Which scenarios killed mutants, and in which order another mutant runs them.
 
 use parking_lot::Mutex;
 
@@ -19,21 +19,16 @@ impl Kills {
         self.0.lock().push(Kill { line, scenario });
     }
 
-    /// The scenarios of a mutant: the one that killed most, where a near line counts more than a far one, then the
-    /// others in their order.
-    pub(super) fn order(&self, line: u64, reached_by: &[usize]) -> Vec<usize> {
+    /// The scenarios of a mutant: those that killed, where a near line counts more than a far one, then the others in
+    /// their order.
+    pub(super) fn order(&self, line: u64, scenarios: &[usize]) -> Vec<usize> {
         let kills = self.0.lock();
-        let mut scored: Vec<(usize, f64)> = reached_by
+        let mut scored: Vec<(usize, f64)> = scenarios
             .iter()
             .map(|scenario| (*scenario, score(&kills, line, *scenario)))
-            .filter(|(_, score)| *score > 0.0)
             .collect();
-        // Of equal ones, the first of their order.
-        scored.reverse();
-        let best = scored.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));
-        let first = best.map(|(scenario, _)| scenario);
-        let others = reached_by.iter().copied().filter(|index| Some(*index) != first);
-        first.into_iter().chain(others).collect()
+        scored.sort_by(|one, other| other.1.total_cmp(&one.1));
+        scored.into_iter().map(|(scenario, _)| scenario).collect()
     }
 }
 
@@ -49,16 +44,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_scenario_that_killed_near_a_mutant_comes_first() {
+    fn scenarios_that_killed_near_a_mutant_come_first() {
         let kills = Kills::default();
         assert_eq!(kills.order(10, &[3, 1, 2]), [3, 1, 2]);
         for line in [100, 101, 102] {
             kills.add(line, 1);
         }
         kills.add(12, 2);
-        assert_eq!(kills.order(10, &[3, 1, 2]), [2, 3, 1]);
-        assert_eq!(kills.order(99, &[3, 1, 2]), [1, 3, 2]);
-        assert_eq!(kills.order(10, &[3]), [3]);
+        assert_eq!(kills.order(10, &[3, 1, 2]), [2, 1, 3]);
+        assert_eq!(kills.order(99, &[3, 1, 2]), [1, 2, 3]);
+        assert_eq!(kills.order(10, &[4, 3, 1]), [1, 4, 3]);
     }
 
     #[test]
@@ -67,6 +62,6 @@ mod tests {
         for scenario in [1, 2] {
             kills.add(10, scenario);
         }
-        assert_eq!(kills.order(10, &[3, 2, 1]), [2, 3, 1]);
+        assert_eq!(kills.order(10, &[3, 2, 1]), [2, 1, 3]);
     }
 }

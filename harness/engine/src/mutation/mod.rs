@@ -156,17 +156,6 @@ pub struct MutatedScript<'a> {
     pub replace: &'a ReplaceScript<'a>,
 }
 
-/// Mutants that run together at first, and at most.
-const GROUP: usize = 3;
-const LARGEST_GROUP: usize = 12;
-
-/// How many mutants run together: the more scenarios found no difference in them, the more.
-fn group_size(pending: &[MutantProgress<'_>]) -> usize {
-    let same = pending.iter().map(MutantProgress::count_same).min();
-    let doublings = same.unwrap_or_default().saturating_sub(1).min(2);
-    (GROUP << doublings).min(LARGEST_GROUP)
-}
-
 /// Runs all mutants, several at a time, and returns their results in order: each in one scenario alone, and those whose
 /// machine is the same there in further scenarios together.
 pub async fn mutate(
@@ -216,13 +205,9 @@ pub async fn mutate(
                 running.push(Either::Left(alone(index)));
                 continue;
             }
-            // One group runs several scenarios at once where jobs would have no work otherwise.
-            let size = group_size(&pending);
-            let scenarios = match pending.len() > size {
-                true => 1,
-                false => jobs - running.len(),
-            };
-            let Some(group) = take_group(script.original, &mut pending, size, scenarios) else {
+            runs.prefer_killers(&mut pending);
+            let idle = jobs - running.len();
+            let Some(group) = take_group(script.original, &mut pending, idle) else {
                 break;
             };
             running.push(Either::Right(together(group)));

@@ -65,6 +65,11 @@ impl<'m> MutantProgress<'m> {
         self.left.iter().copied().filter(move |_| may_run)
     }
 
+    /// Orders the scenarios that it has not run.
+    pub(super) fn order(&mut self, order: impl Fn(&[usize]) -> Vec<usize>) {
+        self.left = order(self.left.make_contiguous()).into();
+    }
+
     /// Takes a scenario out of its turn.
     pub(super) fn take(&mut self, index: usize) {
         self.left.retain(|other| *other != index);

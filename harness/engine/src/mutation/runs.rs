@@ -95,6 +95,14 @@ impl<'a> MutantRuns<'a> {
         MutantProgress::new(mutant, scenarios, self.settings.most)
     }
 
+    /// Orders the scenarios of mutants anew: others were killed since they began.
+    pub(super) fn prefer_killers(&self, pending: &mut [MutantProgress<'_>]) {
+        for progress in pending {
+            let line = progress.mutant.line;
+            progress.order(|left| self.kills.order(line, left));
+        }
+    }
+
     /// Ids and expectations of all scenarios.
     fn scenarios(&self) -> Vec<(&'a ScenarioId, &'a Expect)> {
         let of_plan = |base: &'a BaseScenario| (&base.plan.id, &base.plan.expect);

@@ -51,38 +51,54 @@ fn edit<'t>(original: &str, mutant: &'t str) -> (Range<usize>, &'t str) {
     (lines, &mutant[after])
 }
 
-/// Takes the mutants out of these that run scenarios together: that which most of them have not run, and further ones
-/// that all of them have not run, up to a number. Mutants that change the same lines are left for another group.
+/// Mutants that run together at first, and at most.
+const GROUP: usize = 3;
+const LARGEST_GROUP: usize = 12;
+
+/// How many mutants run together: the more scenarios found no difference in each, the more.
+fn group_size<'p>(group: impl Iterator<Item = &'p MutantProgress<'p>>) -> usize {
+    let same = group.map(MutantProgress::count_same).min();
+    let doublings = same.unwrap_or_default().saturating_sub(1).min(2);
+    (GROUP << doublings).min(LARGEST_GROUP)
+}
+
+/// Takes the mutants out of these that run scenarios together: that which is the next one of most of them. Those of
+/// which it is the next one come first, then others that have not run it. Where jobs have no work otherwise, they run
+/// further scenarios at once that none of them has run. Mutants that change the same lines are left for another group.
 pub(super) fn take_group<'m>(
     original: &str,
     pending: &mut Vec<MutantProgress<'m>>,
-    size: usize,
-    scenarios: usize,
+    idle_jobs: usize,
 ) -> Option<(Vec<usize>, Vec<MutantProgress<'m>>)> {
     let mut wanted: BTreeMap<usize, usize> = BTreeMap::new();
-    for index in pending.iter().flat_map(MutantProgress::left) {
+    for index in pending.iter().filter_map(|progress| progress.left().next()) {
         *wanted.entry(index).or_default() += 1;
     }
     let most = wanted
         .into_iter()
         .max_by_key(|(index, count)| (*count, std::cmp::Reverse(*index)));
     let (index, _) = most?;
+    let mut candidates = std::mem::take(pending);
+    candidates.sort_by_key(|progress| progress.left().next() != Some(index));
     let mut group: Vec<MutantProgress<'m>> = Vec::new();
-    for progress in std::mem::take(pending) {
-        let joins = progress.left().any(|left| left == index) && group.len() < size && {
-            let texts = group.iter().chain([&progress]);
-            let texts: Vec<&str> = texts.map(|one| one.mutant.text.as_str()).collect();
-            merged(original, &texts).is_some()
-        };
+    for progress in candidates {
+        let joins = progress.left().any(|left| left == index)
+            && group.len() < group_size(group.iter().chain([&progress]))
+            && {
+                let texts = group.iter().chain([&progress]);
+                let texts: Vec<&str> = texts.map(|one| one.mutant.text.as_str()).collect();
+                merged(original, &texts).is_some()
+            };
         match joins {
             true => group.push(progress),
             false => pending.push(progress),
         }
     }
+    let scenarios = if pending.is_empty() { idle_jobs.max(1) } else { 1 };
     let is_left = |index: &usize| group.iter().all(|one| one.left().any(|left| left == *index));
     let others: Vec<usize> = group.first().map(|one| one.left().collect()).unwrap_or_default();
     let others = others.into_iter().filter(|other| *other != index).filter(is_left);
-    let indexes = std::iter::once(index).chain(others).take(scenarios.max(1));
+    let indexes = std::iter::once(index).chain(others).take(scenarios);
     Some((indexes.collect(), group))
 }
 
@@ -126,13 +142,13 @@ mod tests {
             case("a=8\nb=2\nif c; then\n  d\nfi\nlast"),
             case("a=1\nb=2\nif c; then\n  d\nfi\nlost"),
         ];
-        let left = [vec![5, 6, 7], vec![6], vec![5, 6], vec![5, 7]];
+        let left = [vec![6, 5, 7], vec![6], vec![5, 6], vec![6, 7]];
         let pending = cases.iter().zip(left);
         let mut pending: Vec<_> = pending
             .map(|(case, left)| MutantProgress::new(case, left, 8))
             .collect();
         let mut found = Vec::new();
-        while let Some(group) = take_group(SCRIPT, &mut pending, 3, 2) {
+        while let Some(group) = take_group(SCRIPT, &mut pending, 2) {
             found.push(group);
         }
         assert!(pending.is_empty());
@@ -143,6 +159,7 @@ mod tests {
                 (indexes.clone(), group.iter().filter_map(at).collect())
             })
             .collect();
-        assert_eq!(names, [(vec![5, 7], vec![0, 3]), (vec![6], vec![1, 2])]);
+        // The third one changes a line that the first one changes. As the last group, it runs two scenarios at once.
+        assert_eq!(names, [(vec![6], vec![0, 1, 3]), (vec![5, 6], vec![2])]);
     }
 }
