@@ -12,6 +12,7 @@
 //! | --- | --- |
 //! | `tree` | JSON and YAML documents with positions |
 //! | `instance_types` | how many pods fit on an instance type |
+//! | `template_stack` | a CloudFormation stack, as user data reads it |
 //! | `machine` | what an import returns: machines with user data and traits |
 //! | `error` | why a file cannot be imported, and what to do next |
 //! | `input` | what an import reads |
@@ -58,6 +59,7 @@ mod reading;
 mod recognize;
 mod scope;
 mod template;
+mod template_stack;
 mod terraform;
 #[cfg(test)]
 mod tests;

@@ -38,6 +38,7 @@
 //! | `lost_variables` | a variable that nothing reads |
 //! | `lost_flags` | flags of the kubelet that nothing reads |
 //! | `expectations` | what the node must have |
+//! | `kubelet_start` | whether user data may start a kubelet |
 //! | `trial` | the scenario and the report |
 
 mod access;
@@ -54,6 +55,7 @@ mod error;
 mod expectations;
 mod kubelet_fields;
 mod kubelet_flags;
+mod kubelet_start;
 mod lost_flags;
 mod lost_lines;
 mod lost_variables;

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::yaml_text::YamlText;
-use crate::machine::{Machine, TemplateResource};
+use crate::machine::Machine;
+use crate::template_stack::TemplateResource;
 
 /// The key `aws` with the stack of the machine's template.
 pub(super) fn stack(machine: &Machine, report: &mut Vec<AdoptionLine>) -> Option<YamlText> {

@@ -15,6 +15,7 @@ use super::cluster::{self, Surroundings};
 use super::drop_in_folders;
 use super::error::AdoptError;
 use super::expectations;
+use super::kubelet_start::{is_without_kubelet, may_start_kubelet};
 use super::lost_flags::LostFlags;
 use super::lost_lines;
 use super::lost_variables::lost_variable;
@@ -26,7 +27,8 @@ use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
 use crate::eks::{self, complete_user_data, is_bottlerocket};
-use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup, TemplateStack};
+use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup};
+use crate::template_stack::TemplateStack;
 use crate::text::{decoded, is_gzip, settings, unpacked};
 
 /// Programs of other people take longer than the scripts of this repository.
@@ -293,57 +295,6 @@ fn is_of_managed_group(machine: &Machine) -> bool {
     let is_partial = configs.endpoint.is_none() && configs.authority.is_none() && configs.is_any;
     let starts_none = !parse(user_data).parts.is_empty() && !may_start_kubelet(&stated.text);
     !is_complete && (stated.text.contains("/etc/eks/bootstrap.sh") || is_partial || starts_none)
-}
-
-/// Whether neither the user data nor a script of its stack may start a kubelet.
-fn is_without_kubelet(machine: &Machine) -> bool {
-    let user_data = machine.user_data.as_deref().unwrap_or_default();
-    let scripts = machine
-        .stack
-        .as_ref()
-        .map(TemplateStack::scripts)
-        .unwrap_or_default();
-    let stated = Stated::with_scripts(user_data, &scripts);
-    let parsed = parse(user_data);
-    // It starts none because it is encoded twice, which has its own note.
-    let is_encoded = parsed.faults.iter().any(|fault| fault.kind == FaultKind::Base64);
-    let parts = parsed.parts;
-    let is_read = !is_encoded && !parts.is_empty() && parts.iter().all(|part| !part.mime.contains("include"));
-    is_read && !stated.configs.is_any && !may_start_kubelet(&stated.text)
-}
-
-fn may_start_kubelet(text: &str) -> bool {
-    let is_code = |line: &&str| !line.trim_start().starts_with('#') || line.starts_with("#!");
-    let mut code = text.lines().filter(is_code).map(str::to_ascii_lowercase);
-    code.any(|line| STARTERS.iter().any(|word| line.contains(word)) || starts_kubelet(&line))
-}
-
-/// Words of user data that starts a kubelet, or gets a program that may do so.
-const STARTERS: [&str; 10] = [
-    "bootstrap",
-    "nodeadm",
-    "kubeadm",
-    "node.eks.aws",
-    "curl",
-    "wget",
-    "aws s3",
-    "git ",
-    // An AMI of its own can have such a program.
-    "join",
-    ".sh",
-];
-
-/// Whether a line runs a kubelet or its unit. Others write its files.
-fn starts_kubelet(line: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let is_kubelet =
-        |word: &&str| ["kubelet", "kubelet.service"].contains(word) || word.ends_with("/kubelet");
-    let has = |names: &[&str]| words.iter().any(|word| names.contains(word));
-    let is_started = has(&["systemctl", "service"]) && has(&["start", "restart", "enable", "reenable"]);
-    let is_first = |word: &&str| words.first() == Some(word) || words.first() == Some(&"exec");
-    words
-        .iter()
-        .any(|word| is_kubelet(word) && (is_started || is_first(word)))
 }
 
 /// The NodeConfig in place of settings of Bottlerocket.

@@ -1,7 +1,7 @@
 //! The stack that `cfn-init` on a machine reads.
 
 use super::template::Template;
-use crate::machine::{TemplateResource, TemplateStack};
+use crate::template_stack::{TemplateResource, TemplateStack};
 use crate::tree::Tree;
 
 /// Programs that read the metadata of resources.

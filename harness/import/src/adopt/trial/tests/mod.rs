@@ -12,7 +12,8 @@ use nodejoin_core::plan::Tokens;
 use nodejoin_core::plan::aws::AuthenticationMode;
 
 use super::*;
-use crate::machine::{AmiFamily, ClusterTraits, ManagedNodeGroup, TemplateResource, TemplateStack, Traits};
+use crate::machine::{AmiFamily, ClusterTraits, ManagedNodeGroup, Traits};
+use crate::template_stack::{TemplateResource, TemplateStack};
 
 const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\nTUlJQy9qQ0NBZWFnQXdJQkFnSUJBREFOQmdrcWhraUc5dzBCQVFzRkFE\n-----END CERTIFICATE-----\n";
 
