@@ -127,7 +127,7 @@ fn only<'a>(machines: &'a [Machine], select: Option<&str>) -> Result<&'a Machine
     }
     let found: Vec<&Machine> = machines
         .iter()
-        .filter(|machine| machine.name.contains(text))
+        .filter(|machine| machine.name.contains(text) && (select.is_some() || machine.left_out.is_none()))
         .collect();
     let names = |machines: &[&Machine]| {
         let names: Vec<&str> = machines.iter().map(|machine| machine.name.as_str()).collect();

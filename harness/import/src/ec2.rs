@@ -229,6 +229,26 @@ pub(crate) fn key_and_value(tag: &Tree) -> Option<(String, String)> {
     ))
 }
 
+/// Adds the tags of an Auto Scaling group: those that it gives to its instances, and the others. `keys`: those of a
+/// tag's key, of its value, and of whether instances get it.
+pub(crate) fn add_group_tags(traits: &mut Traits, tags: &[Tree], [key, value, propagates]: [&str; 3]) {
+    for tag in tags {
+        let entry = tag
+            .text_at(&[key])
+            .map(|key| (key, tag.text_at(&[value]).unwrap_or_default()));
+        match tag
+            .text_at(&[propagates])
+            .map(|word| word.to_ascii_lowercase())
+            .as_deref()
+        {
+            Some("true") => traits.tags.extend(entry),
+            Some("false") => traits.lost_tags.extend(entry),
+            // Only AWS knows.
+            _ => {}
+        }
+    }
+}
+
 /// Most instances of a file are not nodes: one without signs of a cluster is not tried.
 pub(crate) fn not_a_node(instance: &Tree) -> ImportError {
     ImportError::OutOfScope {

@@ -79,6 +79,6 @@ pub use error::ImportError;
 pub use input::Import;
 pub use machine::{
     AmiFamily, CapacityType, ClusterTraits, FileFormat, Imported, LaunchTemplateVersion, Machine,
-    ManagedNodeGroup, System, Taint, TaintEffect, Traits, UnreadMachine,
+    ManagedNodeGroup, StartedBy, System, Taint, TaintEffect, Traits, UnreadMachine,
 };
 pub use recognize::import;

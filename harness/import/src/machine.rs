@@ -110,6 +110,21 @@ pub struct Machine {
     pub notes: Vec<String>,
     /// Mistakes of the file that do not prevent a trial. They are repeated below a verdict.
     pub problems: Vec<String>,
+    pub started_by: StartedBy,
+    /// Why the machine is tried only if it is selected: it is not a node of the cluster, and others of the file are.
+    pub left_out: Option<String>,
+}
+
+/// What starts instances of a machine, as far as the file tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StartedBy {
+    /// Nothing in the file.
+    #[default]
+    Unknown,
+    /// A managed node group of EKS.
+    NodeGroup,
+    /// Auto Scaling groups that the file defines.
+    ScalingGroups,
 }
 
 impl Machine {
@@ -201,6 +216,8 @@ pub struct Traits {
     pub instance_profile: Option<String>,
     /// Tags of the instance.
     pub tags: BTreeMap<String, String>,
+    /// Tags that its Auto Scaling groups have and do not give to it.
+    pub lost_tags: BTreeMap<String, String>,
     /// EBS volumes besides the root volume, with their sizes in GiB.
     pub volumes: BTreeMap<String, u32>,
     pub http_tokens: Option<Tokens>,

@@ -2,7 +2,7 @@
 
 use nodejoin_core::user_data::LIMIT;
 
-use crate::adopt::filled;
+use crate::adopt::{filled, leave_out_others};
 use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::{FileFormat, Imported};
@@ -31,6 +31,7 @@ pub fn import(input: &Import<'_>) -> Result<Imported, ImportError> {
                 .push(format!("the user data has {size} bytes, but EC2 allows {LIMIT}"));
         }
     }
+    leave_out_others(&mut imported.machines);
     Ok(imported)
 }
 

@@ -8,6 +8,11 @@ use crate::template_stack::TemplateStack;
 
 /// Whether neither the user data nor a script of its stack may start a kubelet.
 pub(super) fn is_without_kubelet(machine: &Machine) -> bool {
+    readable(machine).is_some_and(|stated| !stated.configs.is_any && !may_start_kubelet(&stated.text))
+}
+
+/// What the user data and the scripts of its stack state, if they can be read without a run.
+pub(super) fn readable(machine: &Machine) -> Option<Stated> {
     let user_data = machine.user_data.as_deref().unwrap_or_default();
     let scripts = machine
         .stack
@@ -20,7 +25,7 @@ pub(super) fn is_without_kubelet(machine: &Machine) -> bool {
     let is_encoded = parsed.faults.iter().any(|fault| fault.kind == FaultKind::Base64);
     let parts = parsed.parts;
     let is_read = !is_encoded && !parts.is_empty() && parts.iter().all(|part| !part.mime.contains("include"));
-    is_read && !stated.configs.is_any && !may_start_kubelet(&stated.text)
+    is_read.then_some(stated)
 }
 
 pub(super) fn may_start_kubelet(text: &str) -> bool {
@@ -45,7 +50,7 @@ const STARTERS: [&str; 10] = [
 ];
 
 /// Whether a line runs a kubelet or its unit. Others write its files.
-fn starts_kubelet(line: &str) -> bool {
+pub(super) fn starts_kubelet(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     let is_kubelet =
         |word: &&str| ["kubelet", "kubelet.service"].contains(word) || word.ends_with("/kubelet");

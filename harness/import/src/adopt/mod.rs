@@ -39,6 +39,7 @@
 //! | `lost_flags` | flags of the kubelet that nothing reads |
 //! | `expectations` | what the node must have |
 //! | `kubelet_start` | whether user data may start a kubelet |
+//! | `not_nodes` | machines that are not nodes, beside machines that are |
 //! | `trial` | the scenario and the report |
 
 mod access;
@@ -62,6 +63,7 @@ mod lost_variables;
 mod max_pods;
 mod max_pods_tokens;
 mod node_config;
+mod not_nodes;
 mod outpost;
 mod placeholders;
 mod region;
@@ -76,6 +78,7 @@ mod yaml_text;
 pub use added_keys::AddedKeys;
 pub use ami::AmiFiles;
 pub use error::AdoptError;
+pub(crate) use not_nodes::leave_out_others;
 pub use placeholders::Placeholder;
 pub(crate) use placeholders::filled;
 pub(crate) use stated::Stated;

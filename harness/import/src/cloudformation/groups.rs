@@ -1,12 +1,10 @@
 //! Node groups and Auto Scaling groups that use a launch template.
 
-use std::collections::BTreeMap;
-
 use super::template::Template;
-use crate::ec2::{GROUP_INSTANCE_TYPE, key_and_value};
+use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags};
 use crate::error::ImportError;
 use crate::known_fields::meant;
-use crate::machine::{AmiFamily, CapacityType, Machine, ManagedNodeGroup};
+use crate::machine::{AmiFamily, CapacityType, Machine, ManagedNodeGroup, StartedBy};
 use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
@@ -110,12 +108,11 @@ impl<'a> StackGroup<'a> {
         used == Some(id) || (used.is_some() && used == name)
     }
 
-    /// The tags that an Auto Scaling group gives its instances.
-    pub(super) fn propagated_tags(&self) -> BTreeMap<String, String> {
-        let tags = self.properties.items_at(&["Tags"]).iter();
-        tags.filter(|tag| tag.get("PropagateAtLaunch").is_some_and(Tree::is_true))
-            .filter_map(key_and_value)
-            .collect()
+    /// Adds what an Auto Scaling group gives its instances.
+    pub(super) fn describe_scaling(&self, machine: &mut Machine) {
+        machine.started_by = StartedBy::ScalingGroups;
+        let tags = self.properties.items_at(&["Tags"]);
+        add_group_tags(&mut machine.traits, tags, ["Key", "Value", "PropagateAtLaunch"]);
     }
 
     /// The first instance type of a mixed group, which takes precedence over that of the launch template.
@@ -176,6 +173,7 @@ impl<'a> StackGroup<'a> {
     /// Adds what a node group states about its nodes.
     pub(super) fn describe(&self, machine: &mut Machine) {
         machine.problems.extend(self.problems());
+        machine.started_by = StartedBy::NodeGroup;
         let text = |key: &str| self.properties.text_at(&[key]);
         let traits = &mut machine.traits;
         traits.labels = texts(self.properties.get("Labels"));

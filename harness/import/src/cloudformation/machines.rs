@@ -190,12 +190,12 @@ fn of_group(
     group: &StackGroup<'_>,
     mut machine: Machine,
 ) -> Result<Machine, ImportError> {
-    machine.traits.tags.append(&mut group.propagated_tags());
     if group.is_node_group() {
         group.check(template)?;
         group.describe(&mut machine);
         return Ok(machine);
     }
+    group.describe_scaling(&mut machine);
     machine.traits.instance_type = group.instance_type().or(machine.traits.instance_type.take());
     default_tokens(&mut machine);
     if machine.traits.ami_id.is_none() {
@@ -216,7 +216,7 @@ fn configuration(
     let users = users(template, groups, id, properties);
     let mut machine = read(template, &users, properties)?;
     for group in users {
-        machine.traits.tags.append(&mut group.propagated_tags());
+        group.describe_scaling(&mut machine);
     }
     default_tokens(&mut machine);
     Ok(machine)

@@ -1,9 +1,8 @@
 //! Node groups and Auto Scaling groups that use a launch template, and the role of an instance profile.
 
 use super::resource::{PulumiResource, PulumiStack};
-use crate::ec2::GROUP_INSTANCE_TYPE;
-use crate::machine::{CapacityType, ManagedNodeGroup, Traits};
-use crate::tree::Tree;
+use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags};
+use crate::machine::{CapacityType, Machine, ManagedNodeGroup, StartedBy, Traits};
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
 pub(super) const NODE_GROUP: &str = "aws:eks/nodeGroup:NodeGroup";
@@ -57,15 +56,11 @@ fn uses(group: &PulumiResource<'_>, template: &PulumiResource<'_>) -> bool {
 
 /// Adds the tags that an Auto Scaling group gives its instances, and the first type of its mixed instances, which takes
 /// precedence over that of its launch template.
-pub(super) fn describe_scaling(group: &PulumiResource<'_>, traits: &mut Traits) {
-    let tags = group.inputs.items_at(&["tags"]).iter();
-    let tags = tags.filter(|tag| tag.get("propagateAtLaunch").is_some_and(Tree::is_true));
-    traits.tags.extend(tags.filter_map(|tag| {
-        Some((
-            tag.text_at(&["key"])?,
-            tag.text_at(&["value"]).unwrap_or_default(),
-        ))
-    }));
+pub(super) fn describe_scaling(group: &PulumiResource<'_>, machine: &mut Machine) {
+    machine.started_by = StartedBy::ScalingGroups;
+    let traits = &mut machine.traits;
+    let tags = group.inputs.items_at(&["tags"]);
+    add_group_tags(traits, tags, ["key", "value", "propagateAtLaunch"]);
     let overrides = ["mixedInstancesPolicy", "launchTemplate", "overrides"];
     let mut overrides = group.inputs.items_at(&overrides).iter();
     if let Some(instance_type) = overrides.find_map(|one| one.text_at(&["instanceType"])) {

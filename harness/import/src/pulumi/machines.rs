@@ -8,7 +8,7 @@ use super::resource::{PulumiResource, PulumiStack};
 use super::{cluster, groups};
 use crate::ec2::{add_managed, not_a_node, tokens};
 use crate::error::ImportError;
-use crate::machine::{Machine, Traits};
+use crate::machine::{Machine, StartedBy, Traits};
 use crate::reading::Reading;
 use crate::terraform::encoded_once;
 use crate::text::{from_base64, joins};
@@ -61,7 +61,7 @@ fn add_template(stack: &PulumiStack<'_>, template: &PulumiResource<'_>, reading:
 fn describe_alone(stack: &PulumiStack<'_>, template: &PulumiResource<'_>, machine: &mut Machine) {
     let scaling = groups::of_template(stack, groups::SCALING_GROUP, template);
     for group in &scaling {
-        groups::describe_scaling(group, &mut machine.traits);
+        groups::describe_scaling(group, machine);
     }
     if scaling.is_empty() && !names_image(template) {
         add_managed(machine);
@@ -76,6 +76,7 @@ fn describe_group(
     template: Option<&PulumiResource<'_>>,
     machine: &mut Machine,
 ) {
+    machine.started_by = StartedBy::NodeGroup;
     groups::describe(group, &mut machine.traits);
     if template.is_some_and(names_image) || group.text(&["amiType"]).as_deref() == Some("CUSTOM") {
         machine.traits.leave_group_to_eks();
@@ -100,7 +101,7 @@ fn configuration_machine(
     let used = ["launchConfiguration"];
     let groups = stack.of_kind(groups::SCALING_GROUP);
     for group in groups.filter(|group| group.refers(&used, configuration, &["name", "id"])) {
-        groups::describe_scaling(group, &mut machine.traits);
+        groups::describe_scaling(group, &mut machine);
     }
     surround(stack, configuration, None, &mut machine.traits);
     Ok(machine)

@@ -1,12 +1,10 @@
 //! Node groups and Auto Scaling groups that use a launch template.
 
-use std::collections::BTreeMap;
-
 use super::address::{index_of, without_indexes};
 use super::references::ReferenceTarget;
 use super::resource::{TerraformFile, TerraformResource};
-use crate::ec2::GROUP_INSTANCE_TYPE;
-use crate::machine::{CapacityType, Machine, ManagedNodeGroup};
+use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags};
+use crate::machine::{CapacityType, Machine, ManagedNodeGroup, StartedBy};
 use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
@@ -147,21 +145,19 @@ pub(super) fn instance_type(group: &TerraformResource<'_>) -> Option<String> {
     overrides.find_map(|one| one.text_at(&["instance_type"]))
 }
 
-/// The tags that an Auto Scaling group gives its instances.
-pub(super) fn propagated_tags(group: &TerraformResource<'_>) -> BTreeMap<String, String> {
-    let tags = group.values.items_at(&["tag"]).iter();
-    tags.filter(|tag| tag.get("propagate_at_launch").is_some_and(Tree::is_true))
-        .filter_map(|tag| {
-            Some((
-                tag.text_at(&["key"])?,
-                tag.text_at(&["value"]).unwrap_or_default(),
-            ))
-        })
-        .collect()
+/// Adds what an Auto Scaling group gives its instances.
+pub(super) fn describe_scaling(machine: &mut Machine, group: &TerraformResource<'_>) {
+    machine.started_by = StartedBy::ScalingGroups;
+    // The second one is of old versions of the provider.
+    for key in ["tag", "tags"] {
+        let tags = group.values.items_at(&[key]);
+        add_group_tags(&mut machine.traits, tags, ["key", "value", "propagate_at_launch"]);
+    }
 }
 
 /// Adds what a node group states about its nodes.
 pub(super) fn describe(machine: &mut Machine, group: &TerraformResource<'_>) {
+    machine.started_by = StartedBy::NodeGroup;
     let traits = &mut machine.traits;
     traits.labels = texts(group.values.get("labels"));
     traits.taints = group

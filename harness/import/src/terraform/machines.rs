@@ -70,7 +70,7 @@ fn template_machine(
     machine.user_data = user_data(file, template)?;
     let scaling = groups::of_template(file, "aws_autoscaling_group", template);
     for group in &scaling {
-        machine.traits.tags.append(&mut groups::propagated_tags(group));
+        groups::describe_scaling(&mut machine, group);
     }
     let of_group = scaling.iter().find_map(|group| groups::instance_type(group));
     machine.traits.instance_type = of_group.or(machine.traits.instance_type);
@@ -110,7 +110,7 @@ fn configuration_machine(
     let mut machine = base(file, configuration);
     machine.user_data = user_data(file, configuration)?;
     for group in groups::of_configuration(file, configuration) {
-        machine.traits.tags.append(&mut groups::propagated_tags(group));
+        groups::describe_scaling(&mut machine, group);
     }
     surround(file, configuration, None, &mut machine.traits);
     Ok(machine)
@@ -179,7 +179,10 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
         ami_family: image.as_deref().and_then(family_of_image),
         ami_id: image.as_deref().map(ami_id),
         stand_ins: stand_ins_of_image(image.as_deref()),
-        image_version: image.as_deref().and_then(version_of_image),
+        image_version: image.as_deref().and_then(|image| {
+            let named = || image_name(file, image).as_deref().and_then(version_of_image);
+            version_of_image(image).or_else(named)
+        }),
         instance_type: resource.text(&["instance_type"]),
         is_spot: resource
             .text(&["instance_market_options", "0", "market_type"])
@@ -221,6 +224,23 @@ fn instance_tags(resource: &TerraformResource<'_>) -> BTreeMap<String, String> {
     of_instances
         .flat_map(|specification| texts(specification.get("tags")))
         .collect()
+}
+
+/// The name of an AMI, or that of its parameter of SSM, if a data source of the file has read it.
+fn image_name(file: &TerraformFile<'_>, id: &str) -> Option<String> {
+    let sources = [
+        ("aws_ami", ["id", "image_id"]),
+        ("aws_ssm_parameter", ["value", "insecure_value"]),
+    ];
+    sources.iter().find_map(|(kind, attributes)| {
+        let kinds = [*kind];
+        let mut found = file.of_kind(&kinds).filter(|source| {
+            attributes
+                .iter()
+                .any(|key| source.text(&[key]).as_deref() == Some(id))
+        });
+        found.find_map(|source| source.text(&["name"]))
+    })
 }
 
 /// The role of an instance profile, by its name or ARN.

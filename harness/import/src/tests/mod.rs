@@ -7,6 +7,7 @@ mod ec2;
 mod eks;
 mod eksctl;
 mod karpenter;
+mod not_nodes;
 mod pulumi;
 mod rancher;
 mod stacks;

@@ -198,27 +198,35 @@ fn selected<'a>(imported: &'a Imported, select: &[String]) -> Result<Selected<'a
                 }
             })
     };
-    let machines: Vec<&Machine> = imported
+    let mut machines: Vec<&Machine> = imported
         .machines
         .iter()
         .filter(|machine| is_selected(&machine.name))
         .collect();
-    let unread = imported.unread.iter().filter(|unread| is_selected(&unread.name));
-    let unread: Vec<NotTried> = unread
-        .map(|unread| NotTried {
-            name: unread.name.clone(),
-            reason: format!("{}: {}", unread.error, unread.error.hint()),
-            is_mistake: unread.error.is_mistake(),
+    let left_out = imported.machines.iter().filter_map(|machine| {
+        let reason = machine.left_out.clone().filter(|_| select.is_empty())?;
+        Some(NotTried {
+            name: machine.name.clone(),
+            reason,
+            is_mistake: false,
         })
-        .collect();
-    if machines.is_empty() && unread.is_empty() {
+    });
+    let unread = imported.unread.iter().filter(|unread| is_selected(&unread.name));
+    let unread = unread.map(|unread| NotTried {
+        name: unread.name.clone(),
+        reason: format!("{}: {}", unread.error, unread.error.hint()),
+        is_mistake: unread.error.is_mistake(),
+    });
+    let not_tried: Vec<NotTried> = left_out.chain(unread).collect();
+    machines.retain(|machine| !select.is_empty() || machine.left_out.is_none());
+    if machines.is_empty() && not_tried.is_empty() {
         let message = format!("no machine matches `--select {}`", select.join(" --select "));
         return Err(TryError::new(
             message,
             format!("the file defines: {}", names.join(", ")),
         ));
     }
-    Ok((machines, unread))
+    Ok((machines, not_tried))
 }
 
 fn nothing(name: &str, not_tried: &[NotTried]) -> TryError {

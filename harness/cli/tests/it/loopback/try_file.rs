@@ -39,6 +39,38 @@ fn a_script_is_adopted_and_reported_before_anything_starts() {
     insta::assert_snapshot!("try_script", text);
 }
 
+/// A bastion host is in the file of many clusters.
+#[test]
+fn a_machine_that_is_not_a_node_is_left_out_unless_it_is_selected() {
+    let machine = |name: &str, command: &str| {
+        format!(
+            "  {name}:\n    Type: AWS::AutoScaling::LaunchConfiguration\n    Properties:\n      ImageId: ami-0123456789abcdef0\n      UserData: !Base64 \"#!/bin/bash\\n{command}\\n\"\n  \
+             {name}Group:\n    Type: AWS::AutoScaling::AutoScalingGroup\n    Properties: {{ LaunchConfigurationName: !Ref {name} }}\n"
+        )
+    };
+    let template = format!(
+        "Resources:\n{}{}",
+        machine("Bastion", "yum update -y"),
+        machine("Workers", "/etc/eks/bootstrap.sh demo")
+    );
+    let folder = folder(&[("stack.yaml", &template)]);
+    let (code, text) = output(folder.path(), &["try", "stack.yaml", "--write", "all"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("not tried    Bastion: line 6: it is not a node"),
+        "{text}"
+    );
+    assert!(text.contains("workers.yaml"), "{text}");
+    assert!(!text.contains("bastion.yaml"), "{text}");
+    let arguments = ["try", "stack.yaml", "--select", "Bastion", "--write", "selected"];
+    let (code, text) = output(folder.path(), &arguments);
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("bastion.yaml") && !text.contains("not tried"),
+        "{text}"
+    );
+}
+
 #[test]
 fn errors_of_the_input_name_the_file_and_the_next_step() {
     let folder = folder(&[
