@@ -15,6 +15,7 @@ use super::outpost::outpost;
 use super::region::region;
 use super::stack::stack;
 use super::stated::Stated;
+use super::tags::{CLUSTER_TAG, check_cluster_tag, check_tags};
 use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
@@ -30,8 +31,6 @@ const IN_TEN: &str = "172.20.0.0/16";
 const VPC_IN_TEN: [&str; 2] = ["192.168.0.0/16", "10.0.0.0/16"];
 /// The metadata path that instances of an Auto Scaling group have.
 const LIFECYCLE_STATE: &str = "autoscaling/target-lifecycle-state";
-/// How tags name a cluster.
-const CLUSTER_TAG: &str = "kubernetes.io/cluster/";
 /// An address for nodes of IPv6 clusters.
 const IPV6_ADDRESS: &str = "2a05:d018:ec8:7e01::10";
 /// The first kubelet that joins an IPv6 cluster as nodeadm starts it.
@@ -91,6 +90,8 @@ pub(crate) fn surroundings(
         ("eks", Some(eks(&network, outpost))),
     ]);
     let instance = instance(traits, stated, access.role, &network, report);
+    let kubernetes = WantedKubernetes::of(traits, stated, network.is_ipv6().then_some(IPV6_KUBELET));
+    check_cluster_tag(traits, kubernetes.stated(), report);
     let keys = [
         (
             "kubelet",
@@ -114,7 +115,7 @@ pub(crate) fn surroundings(
         keys: keys.collect(),
         endpoint,
         is_ipv6: network.is_ipv6(),
-        kubernetes: WantedKubernetes::of(traits, stated, network.is_ipv6().then_some(IPV6_KUBELET)),
+        kubernetes,
     }
 }
 
@@ -178,19 +179,6 @@ fn check_authority(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLi
     if other.is_some() {
         let text = "the certificate authority in the user data is not that of the cluster in the rest of the file: a kubelet with it \
                     does not trust the API server; the run replaces both";
-        line(report, AdoptionKind::Problem, text);
-    }
-}
-
-/// EC2 starts no instance with tags that its metadata cannot return.
-fn check_tags(traits: &Traits, report: &mut Vec<AdoptionLine>) {
-    let has_paths = traits.metadata_tags == Some(true);
-    let is_refused = |key: &&String| key.contains(['/', ' ']);
-    if let Some(key) = traits.tags.keys().find(is_refused).filter(|_| has_paths) {
-        let text = format!(
-            "EC2 starts no instance with the tag `{key}` while tags in the metadata are on (`InstanceMetadataTags`): their keys have \
-             neither `/` nor blanks"
-        );
         line(report, AdoptionKind::Problem, text);
     }
 }

@@ -27,6 +27,7 @@
 //! | `yaml_text` | writes YAML |
 //! | `added_keys` | keys of the command line |
 //! | `access` | the role of the instance, and how the cluster lets it in |
+//! | `tags` | tags of the instance |
 //! | `outpost` | the Outpost of a local cluster |
 //! | `stack` | the CloudFormation stack that user data reads |
 //! | `endpoint` | the endpoint, and whether EKS can have it |
@@ -71,6 +72,7 @@ mod shell;
 mod stack;
 mod stand_ins;
 mod stated;
+mod tags;
 mod trial;
 mod versions;
 mod yaml_text;

@@ -48,6 +48,11 @@ impl WantedKubernetes {
         }
     }
 
+    /// The version of the file's cluster, or of its AMI.
+    pub(crate) fn stated(&self) -> Option<Minor> {
+        self.stated
+    }
+
     /// The version to request, and lines for the report. `None`: the default of a run.
     #[must_use]
     pub fn choose(

@@ -3,7 +3,7 @@
 use nodejoin_core::plan::Tokens;
 
 use super::{all_refused, machine, read, read_with, user_data};
-use crate::adopt::adopt;
+use crate::adopt::{AdoptionKind, adopt};
 use crate::{ClusterTraits, Import, System, import};
 
 const AL2023: &str = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: application/node.eks.aws\n\n\
@@ -141,6 +141,51 @@ fn groups_state_market_types_and_the_ami_that_is_missing() {
         &scaling_group("A", ""),
     );
     assert!(machine(&without).problems[0].contains("names no AMI"));
+}
+
+#[test]
+fn a_tag_of_the_cluster_that_the_instance_does_not_get_is_named() {
+    let tag = |propagates: &str| {
+        format!(
+            r#","Tags":[{{"Key":"kubernetes.io/cluster/demo","Value":"owned","PropagateAtLaunch":{propagates}}}]"#
+        )
+    };
+    let of = |propagates: &str, version: &str| {
+        let cluster = match version {
+            "" => String::new(),
+            _ => format!(
+                r#","C":{{"Type":"AWS::EKS::Cluster","Properties":{{"Name":"demo","Version":"{version}"}}}}"#
+            ),
+        };
+        let group = scaling_group("A", &tag(propagates));
+        machine(&stack(&with_script(""), &format!("{group}{cluster}")))
+    };
+    let line = |machine: &crate::Machine| {
+        let trial = adopt(machine, &std::collections::BTreeMap::new()).unwrap();
+        let mut lines = trial.report.into_iter();
+        lines.find(|line| {
+            line.text
+                .contains("does not give its instances the tag `kubernetes.io/cluster/demo`")
+        })
+    };
+    let without = of("false", "1.24");
+    assert!(without.traits.tags.is_empty(), "{:?}", without.traits.tags);
+    let found = line(&without).unwrap();
+    assert_eq!(found.kind, AdoptionKind::Problem);
+    assert!(
+        found
+            .text
+            .contains("a kubelet before 1.27 with the AWS provider ends without it")
+            && found
+                .text
+                .ends_with("the instance of the run has the tag nevertheless"),
+        "{}",
+        found.text
+    );
+    assert_eq!(line(&of("\"false\"", "")).unwrap().kind, AdoptionKind::Note);
+    assert_eq!(line(&of("false", "1.33")), None);
+    let with = of("true", "1.24");
+    assert_eq!((with.traits.tags.len(), line(&with)), (1, None));
 }
 
 #[test]

@@ -99,6 +99,7 @@ fn a_state_states_traits_of_machine_and_cluster() {
         (Some(true), Some(false))
     );
     assert_eq!(traits.tags.keys().collect::<Vec<_>>(), ["a", "k"]);
+    assert_eq!(traits.lost_tags["no"], "v");
     assert_eq!(traits.region.as_deref(), Some("eu-west-1"));
     assert_eq!(traits.instance_type.as_deref(), Some("m5.large"));
     let cluster = traits.cluster;
