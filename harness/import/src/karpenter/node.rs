@@ -8,7 +8,7 @@ use super::fields::{check_class, check_pool};
 use super::labels::{is_kept, notes};
 use super::node_class::NodeClass;
 use super::node_pool::NodePool;
-use super::refusals::{check_class_values, check_pool_values, missing_terms};
+use super::refusals::{check_class_values, check_pool_values, unstated_terms};
 use super::render::user_data;
 use super::unknown_types::unknown_type;
 use crate::adopt::Stated;
@@ -80,7 +80,10 @@ impl KarpenterNode<'_> {
             line: own.unwrap_or(self.class.document).line(),
             traits: self.class.traits(),
             notes: unknown,
-            problems: missing_terms(self.class).into_iter().collect(),
+            problems: unstated_terms(self.class)
+                .filter(|_| self.is_converted)
+                .into_iter()
+                .collect(),
             ..Machine::default()
         };
         let text = own.and_then(Tree::text).unwrap_or_default();

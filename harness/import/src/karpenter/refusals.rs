@@ -4,7 +4,7 @@ use super::node_class::NodeClass;
 use super::node_pool::NodePool;
 use crate::error::ImportError;
 use crate::known_fields::{check_taint, check_text, check_texts};
-use crate::tree::Tree;
+use crate::tree::{Tree, TreeValue};
 
 /// What becomes of a value that the CRDs do not allow.
 const REFUSED: &str = "the API server refuses it";
@@ -58,7 +58,8 @@ pub(super) fn check_class_values(class: &NodeClass<'_>, is_converted: bool) -> R
         ));
     }
     match class.is_v1() {
-        true => check_alias(class),
+        true if is_converted => check_alias(class),
+        true => check_terms(class).and_then(|()| check_alias(class)),
         false => Ok(()),
     }
 }
@@ -91,17 +92,42 @@ fn check_alias(class: &NodeClass<'_>) -> Result<(), ImportError> {
     ))
 }
 
-/// A class of v1 must select its AMIs. A trial of it works, because its user data does not depend on them.
-pub(super) fn missing_terms(class: &NodeClass<'_>) -> Option<String> {
-    let has_terms = !class.document.items_at(&["spec", "amiSelectorTerms"]).is_empty();
-    if class.kind != "EC2NodeClass" || !class.is_v1() || has_terms {
-        return None;
+/// A class of v1 must select its AMIs, also if it names their family.
+fn check_terms(class: &NodeClass<'_>) -> Result<(), ImportError> {
+    let spec = class.document.get("spec").unwrap_or(class.document);
+    let Some(problem) = missing_terms(class) else {
+        return Ok(());
+    };
+    let family = class.text("amiFamily").unwrap_or_else(|| "al2023".to_owned());
+    let term = match family.to_ascii_lowercase().as_str() {
+        "custom" | "ubuntu" => "id: AMI".to_owned(),
+        family => format!("alias: {family}@latest"),
+    };
+    Err(refused(
+        spec.get("amiSelectorTerms").unwrap_or(spec),
+        format!("{problem}: {REFUSED}"),
+        &format!("add `amiSelectorTerms: [{{ {term} }}]`"),
+    ))
+}
+
+/// Why the AMIs of a class of v1 are not selected.
+fn missing_terms(class: &NodeClass<'_>) -> Option<&'static str> {
+    match class
+        .document
+        .at(&["spec", "amiSelectorTerms"])
+        .map(|tree| &tree.value)
+    {
+        None => Some("an EC2NodeClass of karpenter.k8s.aws/v1 has no `spec.amiSelectorTerms`"),
+        Some(TreeValue::List(terms)) if terms.is_empty() => Some("`spec.amiSelectorTerms` is empty"),
+        Some(_) => None,
     }
-    let line = class.document.get("spec").and_then(Tree::line);
-    let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+}
+
+/// The problem of a class that another tool applies: the file may leave out what only that tool knows.
+pub(super) fn unstated_terms(class: &NodeClass<'_>) -> Option<String> {
+    let problem = missing_terms(class).filter(|_| class.kind == "EC2NodeClass" && class.is_v1())?;
     Some(format!(
-        "{line}an EC2NodeClass of karpenter.k8s.aws/v1 needs `spec.amiSelectorTerms`: {REFUSED}; add `amiSelectorTerms: [{{ alias: \
-         al2023@latest }}]` with the family of the class"
+        "{problem}: {REFUSED}, unless the tool that applies it adds them"
     ))
 }
 

@@ -7,7 +7,7 @@ use super::{SCRIPT, base64, gzip, read_with};
 
 /// Beginnings that lead into the readers, and words that they look for.
 const WORDS: &[&str] = &[
-    "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nspec:\n  kubelet: x\n  amiFamily: AL2023\n  userData: |\n    MIME-Version: 1.0\n",
+    "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nspec:\n  kubelet: x\n  amiSelectorTerms: [{ alias: al2023@latest }]\n  userData: |\n    MIME-Version: 1.0\n",
     "apiVersion: karpenter.sh/v1\nkind: NodePool\nspec: { template: { spec: { taints: [x, {}], requirements: 1 } } }\n",
     "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nnodeGroups:\n- taints: x\n- { labels: [], amiFamily: Bottlerocket, bottlerocket: { settings: [1] } }\n",
     "apiVersion: bootstrap.cluster.x-k8s.io/v1\nkind: NodeadmConfig\nspec:\n  files: [1]\n  kubelet: []\n",

@@ -26,8 +26,12 @@ spec:
 ";
 
 fn class(spec: &str) -> String {
+    let terms = match spec.contains("amiSelectorTerms") {
+        true => "",
+        false => "  amiSelectorTerms: [{ name: my-ami }]\n",
+    };
     format!(
-        "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {{ name: main }}\nspec:\n  role: nodes\n{spec}"
+        "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {{ name: main }}\nspec:\n  role: nodes\n{terms}{spec}"
     )
 }
 
@@ -248,7 +252,7 @@ fn a_class_alone_and_old_kinds_are_read() {
     assert_eq!(machine.traits.labels["karpenter.sh/provisioner-name"], "p");
     assert_eq!(machine.traits.taints, [], "the taint came with v1");
     let list = format!(
-        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: karpenter.k8s.aws/v1\n  kind: EC2NodeClass\n  metadata: {{ name: main }}\n  spec: {{ amiFamily: AL2 }}\n{}",
+        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: karpenter.k8s.aws/v1\n  kind: EC2NodeClass\n  metadata: {{ name: main }}\n  spec: {{ amiFamily: AL2, amiSelectorTerms: [{{ alias: al2@latest }}] }}\n{}",
         "- apiVersion: karpenter.sh/v1\n  kind: NodePool\n  metadata: { name: q }\n  spec: { template: { spec: { nodeClassRef: { group: karpenter.k8s.aws, kind: EC2NodeClass, name: main } } } }\n"
     );
     assert_eq!(read(&list).machines[0].name, "q");

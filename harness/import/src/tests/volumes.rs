@@ -24,7 +24,7 @@ fn every_format_states_its_volumes() {
          UserData: {}\n        BlockDeviceMappings:\n        - {{ DeviceName: /dev/sdb, Ebs: {{ VolumeSize: 100 }} }}\n",
         base64(SCRIPT)
     );
-    let class = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: { name: a }\nspec:\n  amiFamily: AL2023\n  \
+    let class = "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: { name: a }\nspec:\n  amiSelectorTerms: [{ alias: al2023@latest }]\n  \
                  blockDeviceMappings:\n  - { deviceName: /dev/sdb, ebs: { volumeSize: 100Gi } }\n";
     let group = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: { name: a, version: \"1.33\" }\nnodeGroups:\n\
                  - name: b\n  additionalVolumes:\n  - { volumeName: /dev/sdb, volumeSize: 100 }\n";

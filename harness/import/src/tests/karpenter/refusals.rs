@@ -101,18 +101,27 @@ fn values_that_the_rules_of_a_class_do_not_allow_are_refused() {
 }
 
 #[test]
-fn a_class_of_v1_without_a_selection_of_amis_is_a_problem() {
-    let problems = |text: &str| machine(text).problems;
-    let without = with_pool("  amiFamily: AL2023\n");
-    let found = problems(&without);
-    assert!(
-        found[0].starts_with("line ") && found[0].contains("needs `spec.amiSelectorTerms`"),
-        "{found:?}"
-    );
-    let with = with_pool("  amiSelectorTerms: [{ alias: al2023@latest }]\n");
-    assert_eq!(problems(&with).len(), 0);
-    let before = without.replace("karpenter.k8s.aws/v1\n", "karpenter.k8s.aws/v1beta1\n");
-    assert_eq!(problems(&before).len(), 0);
+fn a_class_of_v1_without_a_selection_of_amis_is_refused() {
+    let terms = "  amiSelectorTerms: [{ name: my-ami }]\n";
+    let with = with_pool("  amiFamily: AL2\n");
+    let without = with.replace(terms, "");
+    assert_refused(&[
+        (
+            without.clone(),
+            "has no `spec.amiSelectorTerms`: the API server refuses it",
+        ),
+        (without.clone(), "add `amiSelectorTerms: [{ alias: al2@latest }]`"),
+        (
+            without.replace("AL2\n", "Custom\n"),
+            "add `amiSelectorTerms: [{ id: AMI }]`",
+        ),
+        (
+            with.replace(terms, "  amiSelectorTerms: []\n"),
+            "`spec.amiSelectorTerms` is empty",
+        ),
+    ]);
+    machine(&with);
+    machine(&without.replace("karpenter.k8s.aws/v1\n", "karpenter.k8s.aws/v1beta1\n"));
 }
 
 #[test]
@@ -185,7 +194,14 @@ fn numbers_in_manifests_that_terraform_applies_are_not_refused() {
     ];
     let state =
         serde_json::json!({"format_version": "1.0", "values": {"root_module": {"resources": resources}}});
-    assert_eq!(machine(&state.to_string()).traits.labels["gpu"], "true");
+    let machine = machine(&state.to_string());
+    assert_eq!(machine.traits.labels["gpu"], "true");
+    // A plan has no values that are unknown until apply.
+    assert!(
+        machine.problems[0].contains("has no `spec.amiSelectorTerms`"),
+        "{:?}",
+        machine.problems
+    );
 }
 
 #[test]
