@@ -132,11 +132,52 @@ const TAINT: KnownFields = KnownFields {
     elsewhere: None,
 };
 
+/// Settings of the kubelet, which moved from a pool to its class with v1.
+struct MovedKubelet {
+    /// The version whose objects have no such field.
+    version: &'static str,
+    path: &'static [&'static str],
+    /// The place without the field, such as `spec` of a kind.
+    place: &'static str,
+    hint: &'static str,
+}
+
+const KUBELET_OF_POOL: MovedKubelet = MovedKubelet {
+    version: "karpenter.sh/v1",
+    path: &["spec", "template", "spec", "kubelet"],
+    place: "`spec.template.spec` of a NodePool",
+    hint: "write it as `spec.kubelet` of the EC2NodeClass",
+};
+
+const KUBELET_OF_CLASS: MovedKubelet = MovedKubelet {
+    version: "karpenter.k8s.aws/v1beta1",
+    path: &["spec", "kubelet"],
+    place: "`spec` of an EC2NodeClass",
+    hint: "write it as `spec.template.spec.kubelet` of the NodePool, or use v1 of both",
+};
+
+fn check_kubelet(document: &Tree, moved: &MovedKubelet) -> Result<(), ImportError> {
+    let is_without = document.text_at(&["apiVersion"]).as_deref() == Some(moved.version);
+    match document.at(moved.path).filter(|_| is_without) {
+        None => Ok(()),
+        Some(kubelet) => Err(ImportError::Invalid {
+            line: kubelet.line(),
+            column: None,
+            problem: format!(
+                "{} of {} has no field `kubelet`: {REFUSED}",
+                moved.place, moved.version
+            ),
+            hint: moved.hint.to_owned(),
+        }),
+    }
+}
+
 /// Checks the fields of a class. Those of an AWSNodeTemplate are not checked: nothing serves it any more.
 pub(super) fn check_class(class: &Tree, kind: &str, notes: &mut Vec<String>) -> Result<(), ImportError> {
     if kind != "EC2NodeClass" {
         return Ok(());
     }
+    check_kubelet(class, &KUBELET_OF_CLASS)?;
     let places: [(&[&str], KnownFields); 2] = [
         (&["spec"], CLASS),
         (&["spec", "metadataOptions"], METADATA_OPTIONS),
@@ -156,6 +197,7 @@ pub(super) fn check_pool(pool: &Tree, notes: &mut Vec<String>) -> Result<(), Imp
     if pool.text_at(&["kind"]).as_deref() != Some("NodePool") {
         return Ok(());
     }
+    check_kubelet(pool, &KUBELET_OF_POOL)?;
     let node: [&str; 3] = ["spec", "template", "spec"];
     let places: [(&[&str], KnownFields); 4] = [
         (&["spec"], POOL),

@@ -102,7 +102,6 @@ impl KarpenterNode<'_> {
         if let Some(pool) = self.pool {
             traits.tags.insert(pool.label.to_owned(), pool.name.clone());
             machine.notes.extend(notes(pool));
-            machine.problems.extend(pool.lost_kubelet.map(lost_settings));
             for tree in pool.instance_types() {
                 unknown_type(tree, &mut machine.notes, &mut machine.problems);
             }
@@ -197,16 +196,4 @@ impl KarpenterNode<'_> {
         }
         taints
     }
-}
-
-/// What becomes of settings of the kubelet in a NodePool of `karpenter.sh/v1`.
-fn lost_settings(kubelet: &Tree) -> String {
-    let line = kubelet
-        .line()
-        .map(|line| format!("line {line}: "))
-        .unwrap_or_default();
-    format!(
-        "{line}a NodePool of karpenter.sh/v1 has no `spec.template.spec.kubelet`: kubectl rejects it, and the API server drops it; \
-         write it as `spec.kubelet` of the EC2NodeClass"
-    )
 }

@@ -22,8 +22,6 @@ pub(super) struct NodePool<'a> {
     /// What its nodes are made of.
     pub(super) template: &'a Tree,
     pub(super) kubelet: Option<&'a Tree>,
-    /// Settings of the kubelet where `karpenter.sh/v1` has none.
-    pub(super) lost_kubelet: Option<&'a Tree>,
 }
 
 impl<'a> NodePool<'a> {
@@ -57,7 +55,6 @@ impl<'a> NodePool<'a> {
             document,
             template,
             kubelet: kubelet.filter(|_| !is_v1),
-            lost_kubelet: kubelet.filter(|_| is_v1),
         })
     }
 

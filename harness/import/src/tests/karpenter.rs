@@ -302,22 +302,33 @@ fn terraform_applies_manifests() {
     assert!(refused("s", &state.to_string().replace("AL2", "AL3")).contains("unknown AMI family `AL3`"));
 }
 
-/// They moved to the class.
+/// They moved from the pool to the class with v1.
 #[test]
-fn settings_of_the_kubelet_in_a_pool_of_v1_have_no_effect() {
+fn settings_of_the_kubelet_where_a_version_has_none_are_refused() {
     let manifests = |version: &str| {
         format!(
             "apiVersion: karpenter.k8s.aws/{version}\nkind: EC2NodeClass\nmetadata: {{ name: main }}\nspec: {{ amiFamily: AL2, amiSelectorTerms: [{{ alias: al2@latest }}] }}\n---\n\
              apiVersion: karpenter.sh/{version}\nkind: NodePool\nmetadata: {{ name: q }}\nspec: {{ template: {{ spec: {{ nodeClassRef: {{ group: karpenter.k8s.aws, kind: EC2NodeClass, name: main }}, kubelet: {{ maxPods: 41 }} }} }} }}\n"
         )
     };
-    let v1 = machine(&manifests("v1"));
-    assert_ne!(v1.traits.max_pods, Some(41));
-    assert!(
-        v1.problems[0].contains("write it as `spec.kubelet` of the EC2NodeClass"),
-        "{:?}",
-        v1.problems
+    assert_eq!(
+        refused("f", &manifests("v1")),
+        "line 9: `spec.template.spec` of a NodePool of karpenter.sh/v1 has no field `kubelet`: kubectl refuses it, and other clients \
+         lose it\n  hint: write it as `spec.kubelet` of the EC2NodeClass"
     );
+    let of_class = |version: &str| {
+        let with = "amiFamily: AL2, kubelet: { maxPods: 41 }";
+        let manifests = manifests(version).replace("amiFamily: AL2", with);
+        manifests.replace(", kubelet: { maxPods: 41 } } }", " } }")
+    };
+    let refused = refused("f", &of_class("v1beta1"));
+    assert!(
+        refused.starts_with(
+            "line 4: `spec` of an EC2NodeClass of karpenter.k8s.aws/v1beta1 has no field `kubelet`"
+        ),
+        "{refused}"
+    );
+    assert_eq!(machine(&of_class("v1")).traits.max_pods, Some(41));
     let before = machine(&manifests("v1beta1"));
     assert_eq!((before.traits.max_pods, before.problems.len()), (Some(41), 0));
 }
