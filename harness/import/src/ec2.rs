@@ -91,19 +91,6 @@ pub(crate) fn add_managed(machine: &mut Machine) {
     }
 }
 
-/// EC2 requires no tokens where neither the metadata options nor the AMI do: the AMIs for Amazon Linux 2 do not.
-pub(crate) fn default_tokens(machine: &mut Machine) {
-    let text = machine
-        .user_data
-        .as_deref()
-        .map(String::from_utf8_lossy)
-        .unwrap_or_default();
-    let is_al2 = text.contains("/etc/eks/bootstrap.sh") && !text.contains("node.eks.aws");
-    if is_al2 && machine.traits.http_tokens.is_none() {
-        machine.traits.http_tokens = Some(Tokens::Optional);
-    }
-}
-
 /// `aws ec2 describe-instance-attribute --attribute userData`.
 pub(crate) fn instance_attribute(document: &Tree) -> Reading {
     let mut reading = Reading::of(FileFormat::InstanceAttribute);
@@ -142,7 +129,6 @@ pub(crate) fn launch_configurations(configurations: &[Tree]) -> Reading {
                 .text_at(&["LaunchConfigurationARN"])
                 .unwrap_or_default();
             (machine.traits.region, machine.traits.account) = arn_parts(&arn);
-            default_tokens(&mut machine);
             machine
         });
         reading.add(&name, machine);

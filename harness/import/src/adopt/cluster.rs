@@ -6,11 +6,12 @@ use nodejoin_core::kubernetes::Minor;
 use nodejoin_core::plan::cidr::Cidr;
 use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
-use nodejoin_core::plan::{EndpointUrl, Tokens, VolumePlan};
+use nodejoin_core::plan::{EndpointUrl, VolumePlan};
 use nodejoin_core::user_data::{http_proxies, tls_proxies};
 
 use super::access::NodeAccess;
 use super::endpoint::{endpoint, misspelt_domain};
+use super::metadata::metadata;
 use super::outpost::outpost;
 use super::region::region;
 use super::stack::stack;
@@ -29,8 +30,6 @@ const EKS_NETWORKS: [&str; 2] = ["10.100.0.0/16", IN_TEN];
 /// The one for a VPC with an address range in 10.0.0.0/8, from which bootstrap.sh derives the cluster's DNS.
 const IN_TEN: &str = "172.20.0.0/16";
 const VPC_IN_TEN: [&str; 2] = ["192.168.0.0/16", "10.0.0.0/16"];
-/// The metadata path that instances of an Auto Scaling group have.
-const LIFECYCLE_STATE: &str = "autoscaling/target-lifecycle-state";
 /// An address for nodes of IPv6 clusters.
 const IPV6_ADDRESS: &str = "2a05:d018:ec8:7e01::10";
 /// The first kubelet that joins an IPv6 cluster as nodeadm starts it.
@@ -89,7 +88,7 @@ pub(crate) fn surroundings(
         ),
         ("eks", Some(eks(&network, outpost))),
     ]);
-    let instance = instance(traits, stated, access.role, &network, report);
+    let instance = instance(machine, stated, access.role, &network, report);
     let kubernetes = WantedKubernetes::of(traits, stated, network.is_ipv6().then_some(IPV6_KUBELET));
     check_cluster_tag(traits, kubernetes.stated(), report);
     let keys = [
@@ -310,12 +309,13 @@ fn eks(network: &ServiceNetwork, outpost: Option<YamlText>) -> YamlText {
 }
 
 fn instance(
-    traits: &Traits,
+    machine: &Machine,
     stated: &Stated,
     role: Option<String>,
     network: &ServiceNetwork,
     report: &mut Vec<AdoptionLine>,
 ) -> YamlText {
+    let traits = &machine.traits;
     let ami = traits.ami_id.as_ref().filter(|id| id.starts_with("ami-"));
     let adopted = [("instance type", traits.instance_type.as_ref()), ("AMI id", ami)];
     for (what, value) in adopted {
@@ -354,7 +354,7 @@ fn instance(
         ("volumes", Some(volumes)),
         ("tags", Some(YamlText::Map(tags.collect()))),
         ("vpc_cidrs", network.vpc_cidrs(stated, report)),
-        ("metadata", Some(metadata(traits, stated, report))),
+        ("metadata", Some(metadata(machine, stated, report))),
         ("network", ipv6),
     ])
 }
@@ -383,43 +383,4 @@ fn volumes(traits: &Traits, report: &mut Vec<AdoptionLine>) -> YamlText {
         ]));
     }
     YamlText::List(adopted)
-}
-
-/// Whether a text requests metadata and never names the header with the token.
-fn reads_without_token(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    text.contains("169.254.169.254/latest/meta-data") && !text.contains("x-aws-ec2-metadata-token")
-}
-
-fn metadata(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> YamlText {
-    let tokens = traits.http_tokens.map(|tokens| match tokens {
-        Tokens::Required => "required",
-        Tokens::Optional => "optional",
-    });
-    if let Some(tokens) = tokens {
-        line(report, AdoptionKind::Adopted, format!("metadata tokens {tokens}"));
-    } else if reads_without_token(&stated.text) {
-        let text = "metadata tokens required, as EKS sets them: a request of the user data has none, and gets an error; \
-                    `--with 'instance: { metadata: { tokens: optional } }'` for a launch template without them";
-        line(report, AdoptionKind::Chosen, text);
-    }
-    if let Some(limit) = traits.hop_limit {
-        line(
-            report,
-            AdoptionKind::Adopted,
-            format!("metadata hop limit {limit}"),
-        );
-    }
-    let is_read = stated.text.contains(LIFECYCLE_STATE);
-    if is_read {
-        let text = format!("`{LIFECYCLE_STATE}` is InService, as of an instance that is not in a warm pool");
-        line(report, AdoptionKind::Chosen, text);
-    }
-    YamlText::map([
-        ("lifecycle_state", is_read.then(|| YamlText::text("InService"))),
-        ("tokens", tokens.map(YamlText::text)),
-        ("enabled", traits.http_endpoint.map(YamlText::plain)),
-        ("instance_tags", traits.metadata_tags.map(YamlText::plain)),
-        ("hop_limit", traits.hop_limit.map(YamlText::plain)),
-    ])
 }

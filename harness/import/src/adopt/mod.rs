@@ -28,6 +28,7 @@
 //! | `added_keys` | keys of the command line |
 //! | `access` | the role of the instance, and how the cluster lets it in |
 //! | `tags` | tags of the instance |
+//! | `metadata` | the options of the instance's metadata |
 //! | `outpost` | the Outpost of a local cluster |
 //! | `stack` | the CloudFormation stack that user data reads |
 //! | `endpoint` | the endpoint, and whether EKS can have it |
@@ -63,6 +64,7 @@ mod lost_lines;
 mod lost_variables;
 mod max_pods;
 mod max_pods_tokens;
+mod metadata;
 mod node_config;
 mod not_nodes;
 mod outpost;

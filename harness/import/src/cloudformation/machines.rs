@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::groups::StackGroup;
 use super::reference::{cluster_property, is_cluster};
 use super::template::{Template, invalid};
-use crate::ec2::{add_managed, default_tokens, key_and_value, not_a_node, traits};
+use crate::ec2::{add_managed, key_and_value, not_a_node, traits};
 use crate::error::ImportError;
 use crate::machine::{AmiFamily, ClusterTraits, Machine, STAND_IN_AMI, StandIn, System, Traits};
 use crate::reading::Reading;
@@ -197,7 +197,6 @@ fn of_group(
     }
     group.describe_scaling(&mut machine);
     machine.traits.instance_type = group.instance_type().or(machine.traits.instance_type.take());
-    default_tokens(&mut machine);
     if machine.traits.ami_id.is_none() {
         machine.problems.push(format!(
             "EC2 starts no instance of the launch template: it names no AMI, and the Auto Scaling group {} adds none; set `ImageId`",
@@ -218,7 +217,6 @@ fn configuration(
     for group in users {
         group.describe_scaling(&mut machine);
     }
-    default_tokens(&mut machine);
     Ok(machine)
 }
 

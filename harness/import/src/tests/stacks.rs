@@ -1,7 +1,5 @@
 //! What templates of CloudFormation state around the user data: place, groups, parameters.
 
-use nodejoin_core::plan::Tokens;
-
 use super::{all_refused, machine, read, read_with, user_data};
 use crate::adopt::{AdoptionKind, adopt};
 use crate::{ClusterTraits, Import, System, import};
@@ -118,8 +116,6 @@ fn groups_state_market_types_and_the_ami_that_is_missing() {
     let trial = adopt(&spot, &std::collections::BTreeMap::new()).unwrap();
     let spot_line = "the life cycle of a spot instance";
     assert!(trial.report.iter().any(|line| line.text == spot_line));
-    // Nothing requires tokens of AL2 where the launch template has no metadata options.
-    assert_eq!(spot.traits.http_tokens, Some(Tokens::Optional));
     let overrides = |name: &str, kind: &str| {
         let policy = format!(
             r#","MixedInstancesPolicy":{{"LaunchTemplate":{{"Overrides":[{{"InstanceType":"{kind}"}}]}}}}"#
@@ -141,6 +137,45 @@ fn groups_state_market_types_and_the_ami_that_is_missing() {
         &scaling_group("A", ""),
     );
     assert!(machine(&without).problems[0].contains("names no AMI"));
+}
+
+/// EKS sets them in node groups alone. EC2 asks the launch template, then the account, then the AMI.
+#[test]
+fn metadata_tokens_of_a_machine_without_a_node_group_are_those_of_its_ami() {
+    let read = "curl http://169.254.169.254/latest/meta-data/local-ipv4\\n";
+    let data = |script: &str| {
+        format!(
+            r##"{{"ImageId":"ami-0123456789abcdef0","UserData":{{"Fn::Base64":"#!/bin/bash\n{read}{script}\n"}}}}"##
+        )
+    };
+    let al2 = data("/etc/eks/bootstrap.sh demo");
+    let al2023 = data("nodeadm init -c file:///x");
+    let other = data("/opt/company/start");
+    let lines = |data: &str, groups: &str| {
+        let report = report(&stack(data, groups));
+        let lines: Vec<String> = report
+            .lines()
+            .filter(|line| line.contains("metadata tokens"))
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(lines.len(), 1, "{report}");
+        lines.concat()
+    };
+    for groups in ["", &scaling_group("A", "")] {
+        for (data, expected) in [
+            (&al2, "chosen: metadata tokens optional, the default of EC2"),
+            (&al2023, "chosen: metadata tokens required, as AMIs for AL2023 do"),
+            (
+                &other,
+                "chosen: metadata tokens required, as the AMI or the account can do",
+            ),
+        ] {
+            let line = lines(data, groups);
+            assert!(line.starts_with(expected), "{line}");
+        }
+    }
+    let group = r#","NG":{"Type":"AWS::EKS::Nodegroup","Properties":{"LaunchTemplate":{"Id":{"Ref":"LT"}}}}"#;
+    assert!(lines(&al2, group).contains("required, as EKS sets them"));
 }
 
 #[test]
