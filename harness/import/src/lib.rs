@@ -19,6 +19,7 @@
 //! | `words` | words of AWS and Kubernetes as types |
 //! | `bottlerocket`, `windows` | check user data of these systems, and translate settings of Bottlerocket |
 //! | `known_fields` | the fields of files whose tools refuse others |
+//! | `group_refusals` | what EKS refuses of a node group with a launch template |
 //! | `scope` | tools whose nodes do not join by user data of EKS |
 //! | `text` | files that are user data themselves |
 //! | `mime` | the parts of MIME user data as they are |
@@ -47,6 +48,7 @@ mod ec2;
 mod eks;
 mod eksctl;
 mod error;
+mod group_refusals;
 mod input;
 mod instance_types;
 mod karpenter;

@@ -3,6 +3,7 @@
 use super::template::Template;
 use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags};
 use crate::error::ImportError;
+use crate::group_refusals::{GroupWithTemplate, TemplateSettings, given};
 use crate::known_fields::meant;
 use crate::machine::{AmiFamily, CapacityType, Machine, ManagedNodeGroup, StartedBy};
 use crate::tree::Tree;
@@ -141,6 +142,42 @@ impl<'a> StackGroup<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Checks that a node group and the data of its launch template do not exclude each other.
+    ///
+    /// # Errors
+    /// EKS refuses the group.
+    pub(super) fn check_with(&self, template: &Template<'_>, data: &Tree) -> Result<(), ImportError> {
+        // Only CloudFormation knows the attribute, which has a value.
+        let profile = data.at(&["IamInstanceProfile", "Arn"]);
+        let profile = profile.filter(|arn| arn.get("Fn::GetAtt").is_some());
+        let data = template.evaluate_known(data);
+        let of_template = |paths: &[&[&str]]| given(&data, paths);
+        let of_group = |path: &[&str]| given(&self.properties, &[path]);
+        let mut interfaces = data.items_at(&["NetworkInterfaces"]).iter();
+        let group = GroupWithTemplate {
+            template: TemplateSettings {
+                image: of_template(&[&["ImageId"]]),
+                instance_type: of_template(&[&["InstanceType"]]),
+                instance_profile: of_template(&[
+                    &["IamInstanceProfile", "Arn"],
+                    &["IamInstanceProfile", "Name"],
+                ])
+                .or(profile),
+                subnet: interfaces.find_map(|interface| given(interface, &[&["SubnetId"]])),
+                shutdown_behavior: of_template(&[&["InstanceInitiatedShutdownBehavior"]]),
+                hibernation: of_template(&[&["HibernationOptions", "Configured"]]),
+                market_type: of_template(&[&["InstanceMarketOptions", "MarketType"]]),
+            },
+            instance_types: of_group(&["InstanceTypes"]),
+            disk_size: of_group(&["DiskSize"]),
+            remote_access: of_group(&["RemoteAccess", "Ec2SshKey"]),
+            ami_type: of_group(&["AmiType"]),
+            version: of_group(&["Version"]),
+            release_version: of_group(&["ReleaseVersion"]),
+        };
+        group.check(self.name)
     }
 
     /// What EKS refuses although it is close to what it knows.

@@ -179,7 +179,7 @@ fn templates<'g>(
     }
     let with_group = |group: &&'g StackGroup<'_>| {
         let name = (users.len() > 1).then_some(group.name);
-        (name, of_group(template, group, machine.clone()))
+        (name, of_group(template, group, data, machine.clone()))
     };
     users.iter().map(with_group).collect()
 }
@@ -188,10 +188,12 @@ fn templates<'g>(
 fn of_group(
     template: &Template<'_>,
     group: &StackGroup<'_>,
+    data: &Tree,
     mut machine: Machine,
 ) -> Result<Machine, ImportError> {
     if group.is_node_group() {
         group.check(template)?;
+        group.check_with(template, data)?;
         group.describe(&mut machine);
         return Ok(machine);
     }

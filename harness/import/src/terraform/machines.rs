@@ -52,7 +52,8 @@ fn add_template(file: &TerraformFile<'_>, template: &TerraformResource<'_>, read
             1 => &template.address,
             _ => &group.address,
         };
-        let machine = user_data(file, template).map(|bytes| Machine {
+        let checked = groups::check(template, group).and_then(|()| user_data(file, template));
+        let machine = checked.map(|bytes| Machine {
             name: name.clone(),
             user_data: bytes,
             ..group_machine(file, Some(template), group)

@@ -13,6 +13,8 @@ pub(super) struct TerraformResource<'a> {
     /// Such as `aws_launch_template`.
     pub(super) kind: String,
     pub(super) values: &'a Tree,
+    /// Whether a plan creates it: what is known of it then is what its configuration states.
+    pub(super) is_created: bool,
     /// Attributes that are known after apply only.
     unknown: Option<&'a Tree>,
 }
@@ -48,9 +50,9 @@ impl<'a> TerraformFile<'a> {
     /// Reads `terraform show -json` of a plan or state, or a raw state.
     pub(super) fn of(document: &'a Tree) -> Self {
         let mut resources = Vec::new();
-        let unknown = unknown_values(document);
+        let changes = changes(document);
         if let Some(root) = document.at(&["planned_values", "root_module"]) {
-            of_module(root, &unknown, &mut resources);
+            of_module(root, &changes, &mut resources);
         }
         if document.get("planned_values").is_none() {
             of_changes(document, &mut resources);
@@ -121,7 +123,7 @@ impl<'a> TerraformFile<'a> {
 
 fn of_module<'a>(
     module: &'a Tree,
-    unknown: &BTreeMap<String, &'a Tree>,
+    changes: &BTreeMap<String, &'a Tree>,
     resources: &mut Vec<TerraformResource<'a>>,
 ) {
     for resource in module.items_at(&["resources"]) {
@@ -133,14 +135,17 @@ fn of_module<'a>(
             continue;
         };
         resources.push(TerraformResource {
-            unknown: unknown.get(&address).copied(),
+            is_created: changes.get(&address).is_some_and(|change| creates(change)),
+            unknown: changes
+                .get(&address)
+                .and_then(|change| change.get("after_unknown")),
             address,
             kind,
             values,
         });
     }
     for child in module.items_at(&["child_modules"]) {
-        of_module(child, unknown, resources);
+        of_module(child, changes, resources);
     }
 }
 
@@ -158,22 +163,23 @@ fn of_changes<'a>(document: &'a Tree, resources: &mut Vec<TerraformResource<'a>>
             address,
             kind,
             values,
+            is_created: change.get("change").is_some_and(creates),
             unknown: change.at(&["change", "after_unknown"]),
         });
     }
 }
 
-/// The unknown attributes of each changed resource.
-fn unknown_values(document: &Tree) -> BTreeMap<String, &Tree> {
+/// The changes of a plan, by the addresses of resources.
+fn changes(document: &Tree) -> BTreeMap<String, &Tree> {
     let changes = document.items_at(&["resource_changes"]).iter();
     changes
-        .filter_map(|change| {
-            Some((
-                change.text_at(&["address"])?,
-                change.at(&["change", "after_unknown"])?,
-            ))
-        })
+        .filter_map(|change| Some((change.text_at(&["address"])?, change.get("change")?)))
         .collect()
+}
+
+fn creates(change: &Tree) -> bool {
+    let mut actions = change.items_at(&["actions"]).iter();
+    actions.any(|action| action.text() == Some("create"))
 }
 
 /// The state as Terraform stores it.
@@ -195,6 +201,7 @@ fn of_raw_state<'a>(document: &'a Tree, resources: &mut Vec<TerraformResource<'a
                 address: format!("{prefix}{}.{}{}", text("type"), text("name"), index(instance)),
                 kind: text("type"),
                 values,
+                is_created: false,
                 unknown: None,
             });
         }

@@ -6,6 +6,7 @@ mod cluster_api;
 mod ec2;
 mod eks;
 mod eksctl;
+mod group_refusals;
 mod karpenter;
 mod not_nodes;
 mod pulumi;

@@ -1,0 +1,138 @@
+//! What EKS refuses of a managed node group with a launch template, by its API reference and its user guide.
+
+use crate::error::ImportError;
+use crate::tree::Tree;
+
+/// The AMI type that EKS accepts for a launch template with an AMI.
+const CUSTOM: &str = "CUSTOM";
+/// The market type that a launch template of a node group can have.
+const CAPACITY_BLOCK: &str = "capacity-block";
+
+/// A node group and its launch template: the settings that exclude each other, where the file states them.
+#[derive(Debug, Default)]
+pub(crate) struct GroupWithTemplate<'a> {
+    pub(crate) template: TemplateSettings<'a>,
+    pub(crate) instance_types: Option<&'a Tree>,
+    pub(crate) disk_size: Option<&'a Tree>,
+    pub(crate) remote_access: Option<&'a Tree>,
+    pub(crate) ami_type: Option<&'a Tree>,
+    pub(crate) version: Option<&'a Tree>,
+    pub(crate) release_version: Option<&'a Tree>,
+}
+
+/// Settings of a launch template.
+#[derive(Debug, Default)]
+pub(crate) struct TemplateSettings<'a> {
+    pub(crate) image: Option<&'a Tree>,
+    pub(crate) instance_type: Option<&'a Tree>,
+    pub(crate) instance_profile: Option<&'a Tree>,
+    /// That of a network interface.
+    pub(crate) subnet: Option<&'a Tree>,
+    pub(crate) shutdown_behavior: Option<&'a Tree>,
+    pub(crate) hibernation: Option<&'a Tree>,
+    pub(crate) market_type: Option<&'a Tree>,
+}
+
+impl GroupWithTemplate<'_> {
+    /// Checks a node group by its name.
+    ///
+    /// # Errors
+    /// EKS creates no such group.
+    pub(crate) fn check(&self, name: &str) -> Result<(), ImportError> {
+        let rules = self.rules_of_template().into_iter().chain(self.rules_of_group());
+        for (place, problem, hint) in rules {
+            if let Some(place) = place {
+                return Err(ImportError::Invalid {
+                    line: place.line(),
+                    column: None,
+                    problem: format!("EKS refuses the node group `{name}`: {problem}"),
+                    hint: hint.to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What the launch template must not have.
+    fn rules_of_template(&self) -> [(Option<&Tree>, &'static str, &'static str); 5] {
+        let template = &self.template;
+        let is_market = |tree: &&Tree| tree.text() != Some(CAPACITY_BLOCK);
+        [
+            (
+                template.instance_profile,
+                "its launch template has an instance profile",
+                "remove it from the launch template: the group states the role of its nodes",
+            ),
+            (
+                template.subnet,
+                "a network interface of its launch template has a subnet",
+                "remove it from the launch template: the group states the subnets",
+            ),
+            (
+                template.shutdown_behavior,
+                "its launch template states what an instance does at shutdown",
+                "remove it from the launch template: EKS ends the instances of the group itself",
+            ),
+            (
+                template.hibernation.filter(|tree| tree.is_true()),
+                "its launch template lets instances hibernate",
+                "remove it from the launch template: EKS ends the instances of the group itself",
+            ),
+            (
+                template.market_type.filter(is_market),
+                "its launch template has instance market options",
+                "remove them from the launch template, and set the capacity type of the group to SPOT",
+            ),
+        ]
+    }
+
+    /// What the group must not have because of its launch template.
+    fn rules_of_group(&self) -> [(Option<&Tree>, &'static str, &'static str); 6] {
+        let template = &self.template;
+        let has_image = template.image.is_some();
+        [
+            (
+                self.instance_types.filter(|_| template.instance_type.is_some()),
+                "both the group and its launch template state instance types",
+                "state them in one place",
+            ),
+            (
+                self.disk_size,
+                "it states a disk size and has a launch template",
+                "state the size in the block device mappings of the launch template",
+            ),
+            (
+                self.remote_access,
+                "it states remote access and has a launch template",
+                "state key pair and security groups in the launch template",
+            ),
+            (
+                self.ami_type
+                    .filter(|tree| has_image && tree.text() != Some(CUSTOM)),
+                "it states an AMI type, and its launch template names an AMI",
+                "remove the AMI type, or write CUSTOM",
+            ),
+            (
+                self.version.filter(|_| has_image),
+                "it states a Kubernetes version, and its launch template names an AMI",
+                "remove the version: it is that of the AMI",
+            ),
+            (
+                self.release_version.filter(|_| has_image),
+                "it states a release version of the AMI, and its launch template names an AMI",
+                "remove the release version",
+            ),
+        ]
+    }
+}
+
+/// The value at the first of these paths that has one: text that is not empty, a list with items or a mapping with
+/// keys.
+pub(crate) fn given<'a>(tree: &'a Tree, paths: &[&[&str]]) -> Option<&'a Tree> {
+    let is_given = |tree: &&Tree| {
+        tree.text().is_some_and(|text| !text.is_empty())
+            || !tree.items().is_empty()
+            || !tree.entries().is_empty()
+    };
+    paths.iter().find_map(|path| tree.at(path).filter(is_given))
+}

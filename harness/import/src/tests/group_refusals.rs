@@ -1,0 +1,147 @@
+//! Node groups that EKS refuses because of their launch template.
+
+use serde_json::{Value, json};
+
+use super::{base64, read, refused};
+
+/// User data for a managed node group.
+const MESSAGE: &str = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: text/x-shellscript\n\n\
+                       #!/bin/bash\necho\n--B--\n";
+
+/// A template with a launch template and a node group of it, each property in a line.
+fn stack(data: &Value, group: &Value) -> String {
+    let mut data = data.clone();
+    data["UserData"] = base64(MESSAGE).into();
+    let mut group = group.clone();
+    group["LaunchTemplate"] = json!({"Id": {"Ref": "LT"}});
+    let resources = json!({"Resources": {
+        "LT": {"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": data}},
+        "NG": {"Type": "AWS::EKS::Nodegroup", "Properties": group}}});
+    serde_json::to_string_pretty(&resources).unwrap()
+}
+
+/// A plan with a launch template and a node group of it.
+fn plan(values: &Value, group: &Value, action: &str) -> String {
+    let mut values = values.clone();
+    values["user_data"] = base64(MESSAGE).into();
+    values["id"] = "lt-1".into();
+    let mut group = group.clone();
+    group["launch_template"] = json!([{"id": "lt-1"}]);
+    let of =
+        |kind: &str, values: Value| json!({"address": format!("{kind}.a"), "type": kind, "values": values});
+    json!({"format_version": "1.2",
+        "planned_values": {"root_module": {"resources": [of("aws_launch_template", values), of("aws_eks_node_group", group)]}},
+        "resource_changes": [{"address": "aws_eks_node_group.a", "type": "aws_eks_node_group", "change": {"actions": [action]}}]})
+    .to_string()
+}
+
+#[test]
+fn settings_that_exclude_each_other_are_refused() {
+    let image = "ami-0123456789abcdef0";
+    for (data, group, problem) in [
+        (
+            json!({"IamInstanceProfile": {"Arn": {"Fn::GetAtt": ["Profile", "Arn"]}}}),
+            json!({}),
+            "its launch template has an instance profile",
+        ),
+        (
+            json!({"NetworkInterfaces": [{"DeviceIndex": 0}, {"SubnetId": "subnet-1"}]}),
+            json!({}),
+            "has a subnet",
+        ),
+        (
+            json!({"InstanceInitiatedShutdownBehavior": "terminate"}),
+            json!({}),
+            "at shutdown",
+        ),
+        (
+            json!({"HibernationOptions": {"Configured": true}}),
+            json!({}),
+            "hibernate",
+        ),
+        (
+            json!({"InstanceMarketOptions": {"MarketType": "spot"}}),
+            json!({}),
+            "instance market options",
+        ),
+        (
+            json!({"InstanceType": "m5.large"}),
+            json!({"InstanceTypes": ["m5.large"]}),
+            "both the group and its launch template state instance types",
+        ),
+        (json!({}), json!({"DiskSize": 50}), "a disk size"),
+        (
+            json!({}),
+            json!({"RemoteAccess": {"Ec2SshKey": "key"}}),
+            "remote access",
+        ),
+        (
+            json!({"ImageId": image}),
+            json!({"AmiType": "AL2_x86_64"}),
+            "it states an AMI type",
+        ),
+        (
+            json!({"ImageId": image}),
+            json!({"Version": "1.31"}),
+            "a Kubernetes version",
+        ),
+        (
+            json!({"ImageId": image}),
+            json!({"ReleaseVersion": "1.31.0-20250920"}),
+            "a release version",
+        ),
+    ] {
+        let refused = refused("t.json", &stack(&data, &group));
+        assert!(
+            refused.starts_with("line ") && refused.contains("EKS refuses the node group `NG`: "),
+            "{refused}"
+        );
+        assert!(refused.contains(problem), "{refused}");
+    }
+}
+
+#[test]
+fn what_eks_accepts_is_not_refused() {
+    let no_value = json!({"Ref": "AWS::NoValue"});
+    for (data, group) in [
+        (
+            json!({"InstanceType": "m5.large"}),
+            json!({"AmiType": "AL2023_x86_64_STANDARD", "Version": "1.31"}),
+        ),
+        (
+            json!({}),
+            json!({"InstanceTypes": ["m5.large"], "DiskSize": no_value}),
+        ),
+        (
+            json!({"ImageId": "ami-0123456789abcdef0", "IamInstanceProfile": no_value}),
+            json!({"AmiType": "CUSTOM"}),
+        ),
+        (
+            json!({"InstanceMarketOptions": {"MarketType": "capacity-block"}}),
+            json!({}),
+        ),
+        (
+            json!({"NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-1"]}], "HibernationOptions": {"Configured": false}}),
+            json!({}),
+        ),
+    ] {
+        assert_eq!(read(&stack(&data, &group)).machines.len(), 1);
+    }
+    let twice = (
+        json!({"instance_type": "m5.large"}),
+        json!({"instance_types": ["m5.large"]}),
+    );
+    let refused = refused("plan.json", &plan(&twice.0, &twice.1, "create"));
+    assert!(
+        refused.contains(
+            "EKS refuses the node group `aws_eks_node_group.a`: both the group and its launch template"
+        ),
+        "{refused}"
+    );
+    // EKS states values of its own in a group that exists.
+    let existing = (
+        json!({"image_id": "ami-1", "iam_instance_profile": []}),
+        json!({"ami_type": "CUSTOM", "version": "1.31", "release_version": "ami-1", "disk_size": 20}),
+    );
+    assert_eq!(read(&plan(&existing.0, &existing.1, "no-op")).machines.len(), 1);
+}
