@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::groups::StackGroup;
 use super::reference::{cluster_property, is_cluster};
 use super::template::{Template, invalid};
+use crate::adopt::Stated;
 use crate::ec2::{add_managed, key_and_value, not_a_node, traits};
 use crate::error::ImportError;
 use crate::machine::{AmiFamily, ClusterTraits, Machine, STAND_IN_AMI, StandIn, System, Traits};
@@ -84,10 +85,13 @@ fn add_resource(
     let Some(properties) = resource.get("Properties") else {
         return;
     };
-    let named = |machine: Machine| Machine {
-        name: name.to_owned(),
-        literals: template.literals.borrow().clone(),
-        ..machine
+    let named = |mut machine: Machine| {
+        add_named_cluster(template, &mut machine);
+        Machine {
+            name: name.to_owned(),
+            literals: template.literals.borrow().clone(),
+            ..machine
+        }
     };
     match resource.text_at(&["Type"]).unwrap_or_default().as_str() {
         "AWS::EC2::LaunchTemplate" => {
@@ -335,13 +339,41 @@ fn add_role(template: &Template<'_>, properties: &Tree, traits: &mut Traits) {
 
 /// The cluster of the template, if it has one only.
 fn cluster(template: &Template<'_>, stand_ins: &mut BTreeMap<String, StandIn>) -> ClusterTraits {
-    let mut clusters = template
-        .resources()
-        .iter()
-        .filter(|(_, resource)| is_cluster(resource));
-    let (Some((_, resource)), None) = (clusters.next(), clusters.next()) else {
-        return ClusterTraits::default();
+    match clusters(template)[..] {
+        [resource] => cluster_traits(template, resource, stand_ins),
+        _ => ClusterTraits::default(),
+    }
+}
+
+fn clusters<'a>(template: &Template<'a>) -> Vec<&'a Tree> {
+    let resources = template.resources().iter().map(|(_, resource)| resource);
+    resources.filter(|resource| is_cluster(resource)).collect()
+}
+
+/// Adds the one of several clusters that the group or the user data of a machine names.
+fn add_named_cluster(template: &Template<'_>, machine: &mut Machine) {
+    let clusters = clusters(template);
+    if clusters.len() < 2 {
+        return;
+    }
+    let user_data = machine.user_data.as_deref().unwrap_or_default();
+    let stated = machine.traits.cluster.name.clone();
+    let Some(name) = stated.or_else(|| Stated::of(user_data).name) else {
+        return;
     };
+    let is_named = |resource: &&Tree| template.cluster_name(resource) == name;
+    let named: Vec<&Tree> = clusters.into_iter().filter(is_named).collect();
+    if let [resource] = named[..] {
+        let own = cluster_traits(template, resource, &mut machine.traits.stand_ins);
+        machine.traits.cluster = std::mem::take(&mut machine.traits.cluster).or(&own);
+    }
+}
+
+fn cluster_traits(
+    template: &Template<'_>,
+    resource: &Tree,
+    stand_ins: &mut BTreeMap<String, StandIn>,
+) -> ClusterTraits {
     let property = |name: &str| cluster_property(resource, name).map(|tree| template.evaluate_known(tree));
     let text = |tree: Option<Tree>, keys: &[&str]| {
         let tree = tree?;

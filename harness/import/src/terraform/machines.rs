@@ -7,6 +7,7 @@ use nodejoin_core::plan::Tokens;
 use super::resource::{TerraformFile, TerraformResource};
 use super::user_data::{unknown_until_apply, user_data};
 use super::{cluster, groups};
+use crate::adopt::Stated;
 use crate::ec2::{add_managed, not_a_node, tokens, volumes};
 use crate::error::ImportError;
 use crate::machine::{Machine, Traits};
@@ -78,7 +79,8 @@ fn template_machine(
     if scaling.is_empty() && !template.is_unknown("image_id") {
         add_managed(&mut machine);
     }
-    surround(file, template, None, &mut machine.traits);
+    let cluster = named_cluster(file, &machine);
+    surround(file, template, cluster.as_deref(), &mut machine.traits);
     Ok(machine)
 }
 
@@ -113,7 +115,8 @@ fn configuration_machine(
     for group in groups::of_configuration(file, configuration) {
         groups::describe_scaling(&mut machine, group);
     }
-    surround(file, configuration, None, &mut machine.traits);
+    let cluster = named_cluster(file, &machine);
+    surround(file, configuration, cluster.as_deref(), &mut machine.traits);
     Ok(machine)
 }
 
@@ -135,8 +138,16 @@ fn instance_machine(
     if !is_tagged && !text::joins(&content) {
         return Err(not_a_node(instance.values));
     }
-    surround(file, instance, None, &mut machine.traits);
+    let cluster = named_cluster(file, &machine);
+    surround(file, instance, cluster.as_deref(), &mut machine.traits);
     Ok(machine)
+}
+
+/// The cluster of the file that the user data names.
+fn named_cluster(file: &TerraformFile<'_>, machine: &Machine) -> Option<String> {
+    let name = Stated::of(machine.user_data.as_deref().unwrap_or_default()).name?;
+    let is_named = |cluster: TerraformResource<'_>| cluster.text(&["name"]).as_ref() == Some(&name);
+    file.clusters().any(is_named).then_some(name)
 }
 
 /// Adds what the file tells about the cluster, and the region of the resource's provider if nothing else names one.

@@ -224,6 +224,30 @@ fn a_tag_of_the_cluster_that_the_instance_does_not_get_is_named() {
 }
 
 #[test]
+fn a_machine_has_the_one_of_several_clusters_that_it_names() {
+    let cluster = |id: &str, name: &str, version: &str, cidr: &str| {
+        format!(
+            r#","{id}":{{"Type":"AWS::EKS::Cluster","Properties":{{"Name":"{name}","Version":"{version}",
+            "KubernetesNetworkConfig":{{"ServiceIpv4Cidr":"{cidr}"}}}}}}"#
+        )
+    };
+    let of = |first: &str, second: &str| {
+        let clusters = [
+            cluster("C1", first, "1.31", "10.100.0.0/16"),
+            cluster("C2", second, "1.33", "172.20.0.0/16"),
+        ];
+        let cluster = machine(&stack(&with_script(""), &clusters.concat()))
+            .traits
+            .cluster;
+        (cluster.version, cluster.dns_ip)
+    };
+    let second = (Some("1.33".to_owned()), Some("172.20.0.10".to_owned()));
+    assert_eq!(of("shop", "demo"), second);
+    assert_eq!(of("shop", "other"), (None, None));
+    assert_eq!(of("demo", "demo"), (None, None));
+}
+
+#[test]
 fn a_node_group_has_the_defaults_and_the_limits_of_eks() {
     let of_type = |rest: &str| machine(&node_group(rest)).traits.instance_type;
     assert_eq!(of_type("").as_deref(), Some("t3.medium"));

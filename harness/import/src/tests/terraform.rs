@@ -44,6 +44,24 @@ fn template(name: &str, values: Value) -> Value {
 }
 
 #[test]
+fn a_machine_has_the_one_of_several_clusters_that_its_user_data_names() {
+    let mut other = cluster();
+    other["address"] = "module.eks.aws_eks_cluster.other[0]".into();
+    other["values"]["name"] = "shop".into();
+    other["values"]["version"] = "1.31".into();
+    let of = |resources: &[Value]| machine(&state(resources)).traits.cluster.version;
+    let workers = template("this[0]", json!({}));
+    assert_eq!(
+        of(&[workers.clone(), other.clone(), cluster()]).as_deref(),
+        Some("1.33")
+    );
+    other["values"]["name"] = "demo-2".into();
+    let mut unnamed = cluster();
+    unnamed["values"]["name"] = "demo-3".into();
+    assert_eq!(of(&[workers, other, unnamed]), None);
+}
+
+#[test]
 fn a_state_states_traits_of_machine_and_cluster() {
     let template = template(
         "this[0]",
