@@ -51,13 +51,30 @@ pub enum ImportError {
         problem: String,
         hint: String,
     },
+    /// An error whose line counts in the user data, because the file contains it in another form, such as base64.
+    #[error("{}", in_user_data(.error))]
+    OfUserData {
+        /// The user data.
+        text: String,
+        error: Box<ImportError>,
+    },
 }
 
 impl ImportError {
     /// Whether the file is to be corrected: its tool, or the node, would not accept it.
     #[must_use]
     pub fn is_mistake(&self) -> bool {
-        matches!(self, Self::Invalid { .. })
+        match self {
+            Self::Invalid { .. } => true,
+            Self::OfUserData { error, .. } => error.is_mistake(),
+            Self::NotRecognized { .. }
+            | Self::NotRendered { .. }
+            | Self::UnknownUntilApply { .. }
+            | Self::OnlyAHash { .. }
+            | Self::PlaceholderVersion { .. }
+            | Self::NoMachine { .. }
+            | Self::OutOfScope { .. } => false,
+        }
     }
 
     /// What to do next.
@@ -77,6 +94,7 @@ impl ImportError {
             | Self::NoMachine { hint, .. }
             | Self::Invalid { hint, .. } => hint.clone(),
             Self::OutOfScope { hint, .. } => (*hint).to_owned(),
+            Self::OfUserData { error, .. } => error.hint(),
         }
     }
 
@@ -91,9 +109,59 @@ impl ImportError {
             | Self::UnknownUntilApply { .. }
             | Self::OnlyAHash { .. }
             | Self::PlaceholderVersion { .. }
-            | Self::NoMachine { .. } => None,
+            | Self::NoMachine { .. }
+            | Self::OfUserData { .. } => None,
         }
     }
+
+    /// The error at another line, without a column: texts in a file are indented.
+    pub(crate) fn at_line(self, number: usize) -> Self {
+        match self {
+            Self::NotRendered { kind, command, .. } => Self::NotRendered {
+                line: Some(number),
+                kind,
+                command,
+            },
+            Self::OutOfScope { what, why, hint, .. } => Self::OutOfScope {
+                line: Some(number),
+                what,
+                why,
+                hint,
+            },
+            Self::Invalid { problem, hint, .. } => Self::Invalid {
+                line: Some(number),
+                column: None,
+                problem,
+                hint,
+            },
+            other @ (Self::NotRecognized { .. }
+            | Self::UnknownUntilApply { .. }
+            | Self::OnlyAHash { .. }
+            | Self::PlaceholderVersion { .. }
+            | Self::NoMachine { .. }
+            | Self::OfUserData { .. }) => other,
+        }
+    }
+
+    /// What is wrong, without the line.
+    pub(crate) fn problem(&self) -> String {
+        match self {
+            Self::Invalid { problem, .. } => problem.clone(),
+            Self::OutOfScope { what, why, .. } => format!("{what} is out of scope: {why}"),
+            Self::NotRendered { kind, .. } => format!("{kind} that is not rendered yet"),
+            Self::OfUserData { error, .. } => error.problem(),
+            Self::NotRecognized { .. }
+            | Self::UnknownUntilApply { .. }
+            | Self::OnlyAHash { .. }
+            | Self::PlaceholderVersion { .. }
+            | Self::NoMachine { .. } => self.to_string(),
+        }
+    }
+}
+
+fn in_user_data(error: &ImportError) -> String {
+    let of_line = error.line().map(|line| format!("line {line} of the user data: "));
+    format!("{}{}", of_line.unwrap_or_default(), error.problem())
 }
 
 fn at(line: &Option<usize>) -> String {

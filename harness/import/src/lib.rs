@@ -15,6 +15,7 @@
 //! | `template_stack` | a CloudFormation stack, as user data reads it |
 //! | `machine` | what an import returns: machines with user data and traits |
 //! | `error` | why a file cannot be imported, and what to do next |
+//! | `source_lines` | lines of user data in the file that contains it |
 //! | `input` | what an import reads |
 //! | `words` | words of AWS and Kubernetes as types |
 //! | `bottlerocket`, `windows` | check user data of these systems, and translate settings of Bottlerocket |
@@ -60,6 +61,7 @@ mod rancher;
 mod reading;
 mod recognize;
 mod scope;
+mod source_lines;
 mod template;
 mod template_stack;
 mod terraform;

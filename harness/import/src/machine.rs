@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -97,6 +98,8 @@ pub struct Machine {
     pub name: String,
     /// Line of the file, from 1, where the user data or the machine's definition starts.
     pub line: Option<usize>,
+    /// The text of the file, whose lines messages name. `None`: a folder, or a file that is not text.
+    pub file: Option<Arc<str>>,
     pub system: System,
     /// What the instance receives from EC2, without the base64 of the API. `None`: the machine has no user data.
     pub user_data: Option<Vec<u8>>,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::ImportError;
 use crate::machine::{FileFormat, Imported, Machine, UnreadMachine};
+use crate::source_lines::of_user_data;
 use crate::text;
 
 /// What a reader has found so far.
@@ -103,11 +104,13 @@ fn described(mut machine: Machine) -> Result<Machine, ImportError> {
         machine.notes.push("the user data is not text".to_owned());
         return Ok(machine);
     };
+    let mut describe = |format| {
+        let described = text::describe(&mut machine, content, format);
+        described.map_err(|error| of_user_data(error, content))
+    };
     match text::format(content) {
-        Some(format) => text::describe(&mut machine, content, format)?,
-        None if text::is_node_config(content) => {
-            text::describe(&mut machine, content, crate::machine::FileFormat::NodeConfig)?;
-        }
+        Some(format) => describe(format)?,
+        None if text::is_node_config(content) => describe(FileFormat::NodeConfig)?,
         None if is_encoded_again(content) => machine.notes.push(
             "cloud-init does not run the user data: it is base64 of base64; encode it once, as launch templates, Pulumi's `userData` \
              and Terraform's `user_data_base64` take it"

@@ -1,11 +1,14 @@
 //! Finds the format of a file and calls its reader.
 
+use std::sync::Arc;
+
 use nodejoin_core::user_data::LIMIT;
 
 use crate::adopt::{filled, leave_out_others};
 use crate::error::ImportError;
 use crate::input::Import;
-use crate::machine::{FileFormat, Imported};
+use crate::machine::{FileFormat, Imported, UnreadMachine};
+use crate::source_lines::{in_file, of_user_data};
 use crate::tree::{Tree, json, yaml};
 use crate::{
     cloudformation, cluster_api, ec2, eksctl, karpenter, pulumi, rancher, scope, template, terraform, text,
@@ -19,11 +22,27 @@ const LAYERS: usize = 4;
 /// # Errors
 /// The format is unknown, the file is invalid or not rendered, or no machine has user data in it.
 pub fn import(input: &Import<'_>) -> Result<Imported, ImportError> {
+    let file = std::str::from_utf8(input.bytes)
+        .ok()
+        .filter(|_| input.folder.is_none());
+    let located = |error: ImportError| match file {
+        Some(file) => in_file(error, file, None),
+        None => error,
+    };
     let mut imported = match input.folder {
         Some(folder) => cloudformation::read_folder(input, folder)?,
-        None => of_bytes(input)?,
+        None => of_bytes(input).map_err(located)?,
     };
+    let unread = imported.unread.into_iter();
+    imported.unread = unread
+        .map(|unread| UnreadMachine {
+            error: located(unread.error),
+            ..unread
+        })
+        .collect();
+    let file: Option<Arc<str>> = file.map(Arc::from);
     for machine in &mut imported.machines {
+        machine.file.clone_from(&file);
         let size = machine.user_data.as_ref().map_or(0, Vec::len);
         if size > LIMIT {
             machine
@@ -37,7 +56,13 @@ pub fn import(input: &Import<'_>) -> Result<Imported, ImportError> {
 
 fn of_bytes(input: &Import<'_>) -> Result<Imported, ImportError> {
     let (bytes, notes) = unwrapped(input.bytes)?;
-    let mut imported = of_text(input, &bytes)?;
+    let text = std::str::from_utf8(&bytes).ok();
+    let is_inside = !bytes.is_empty() && std::str::from_utf8(input.bytes).is_ok() && bytes != input.bytes;
+    let read = of_text(input, &bytes);
+    let mut imported = read.map_err(|error| match text.filter(|_| is_inside) {
+        Some(text) => of_user_data(error, text),
+        None => error,
+    })?;
     imported.notes.splice(0..0, notes);
     Ok(imported)
 }

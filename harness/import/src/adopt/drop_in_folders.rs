@@ -3,27 +3,42 @@
 use nodejoin_core::user_data::parse;
 use nodejoin_core::vocabulary::unit::TYPES;
 
+use crate::source_lines::SourceLines;
+
 /// In the paths of all folders with unit files.
 const UNITS: &str = "/systemd/system/";
 
-/// One sentence for each such folder that the user data names.
-pub(super) fn unread(user_data: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for (number, line) in (1..).zip(user_data.lines()) {
+/// One sentence for each such folder that the user data names. `decoded`: the text of its parts and files.
+pub(super) fn unread(user_data: &str, decoded: &str, lines: &SourceLines<'_>) -> Vec<String> {
+    let decoded_lines: Vec<(usize, &str)> = folders(decoded);
+    let mut found: Vec<(usize, &str)> = Vec::new();
+    for (number, unit) in folders(user_data) {
+        if found.iter().all(|(_, known)| *known != unit) {
+            found.push((number, unit));
+        }
+    }
+    let sentence = |(number, unit): (usize, &str)| {
+        let of_file = decoded_lines.iter().filter(|(_, other)| *other == unit);
+        let of_file = of_file.filter_map(|(number, _)| lines.place_in_file(decoded, *number));
+        let place = of_file.into_iter().next();
+        let place = place.unwrap_or_else(|| lines.place(user_data, number, "the user data"));
+        format!(
+            "systemd reads no drop-ins of a folder `{unit}.d` ({place}): those of {unit}.service are in `{unit}.service.d`"
+        )
+    };
+    found.into_iter().map(sentence).collect()
+}
+
+/// The lines that name such a folder, each with its unit.
+fn folders(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
         if line.trim_start().starts_with('#') {
             continue;
         }
         let names = line.match_indices(UNITS).map(|(at, _)| &line[at + UNITS.len()..]);
-        for unit in names.filter_map(unit_of_drop_in).filter(|unit| !has_type(unit)) {
-            let text = format!(
-                "systemd reads no drop-ins of a folder `{unit}.d` (line {number}): those of {unit}.service are in \
-                 `{unit}.service.d`"
-            );
-            let is_known = found.iter().any(|known| known.contains(&format!("`{unit}.d`")));
-            if !is_known {
-                found.push(text);
-            }
-        }
+        let units = names.filter_map(unit_of_drop_in).filter(|unit| !has_type(unit));
+        found.extend(units.map(|unit| (number, unit)));
     }
     found
 }
@@ -60,7 +75,7 @@ fn documents(user_data: &str) -> Vec<String> {
 }
 
 fn is_unread(line: &str) -> bool {
-    !unread(line).is_empty()
+    !folders(line).is_empty()
 }
 
 /// The unit in a path such as `kubelet.service.d/10-labels.conf`.
@@ -83,8 +98,9 @@ mod tests {
     #[test]
     fn a_folder_without_the_type_of_its_unit_is_named_once() {
         let script = "#!/bin/bash\nmkdir -p /etc/systemd/system/kubelet.d\ncat > /etc/systemd/system/kubelet.d/10-labels.conf <<E\nE\n";
-        let expected = "systemd reads no drop-ins of a folder `kubelet.d` (line 2): those of kubelet.service are in `kubelet.service.d`";
-        assert_eq!(unread(script), [expected]);
+        let expected = "systemd reads no drop-ins of a folder `kubelet.d` (line 2 of the user data): those of kubelet.service are in \
+                        `kubelet.service.d`";
+        assert_eq!(unread(script, "", &SourceLines::default()), [expected]);
     }
 
     #[test]
@@ -111,6 +127,6 @@ mod tests {
     fn folders_that_systemd_reads_are_not() {
         let script = "mkdir -p /etc/systemd/system/kubelet.service.d /etc/systemd/system/service.d \"/usr/lib/systemd/system/a@.socket.d/\"\n\
                       # /etc/systemd/system/kubelet.d\nls /etc/systemd/system/multi-user.target.wants /etc/systemd/system.conf.d\n";
-        assert_eq!(unread(script), Vec::<String>::new());
+        assert_eq!(unread(script, "", &SourceLines::default()), Vec::<String>::new());
     }
 }

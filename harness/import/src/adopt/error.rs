@@ -62,7 +62,7 @@ fn name_of(text: &str) -> &str {
 fn list(placeholders: &[Placeholder]) -> String {
     let texts: Vec<String> = placeholders
         .iter()
-        .map(|placeholder| format!("line {} `{}`", placeholder.line, placeholder.text))
+        .map(|placeholder| format!("{} `{}`", placeholder.place, placeholder.text))
         .collect();
     texts.join(", ")
 }
@@ -75,6 +75,7 @@ mod tests {
     fn every_error_names_the_machine_and_the_next_step() {
         let placeholder = |line, text: &str| Placeholder {
             line,
+            place: format!("line {line}"),
             text: text.to_owned(),
         };
         let error = AdoptError::Placeholders {

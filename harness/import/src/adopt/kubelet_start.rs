@@ -4,6 +4,7 @@ use nodejoin_core::user_data::{FaultKind, parse};
 
 use super::stated::Stated;
 use crate::machine::Machine;
+use crate::source_lines::SourceLines;
 use crate::template_stack::TemplateStack;
 
 /// Whether neither the user data nor a script of its stack may start a kubelet.
@@ -19,7 +20,7 @@ pub(super) fn readable(machine: &Machine) -> Option<Stated> {
         .as_ref()
         .map(TemplateStack::scripts)
         .unwrap_or_default();
-    let stated = Stated::with_scripts(user_data, &scripts);
+    let stated = Stated::with_scripts(user_data, &scripts, &SourceLines::default());
     let parsed = parse(user_data);
     // It starts none because it is encoded twice, which has its own note.
     let is_encoded = parsed.faults.iter().any(|fault| fault.kind == FaultKind::Base64);

@@ -1,38 +1,48 @@
 //! Lines of user data that have no effect.
 
-use nodejoin_core::user_data::{FaultKind, parse};
+use nodejoin_core::user_data::{CloudConfig, parse};
 
 use super::stated::Stated;
 use crate::mime;
+use crate::source_lines::SourceLines;
+
+/// What a message calls a text whose line it cannot find in the user data.
+const USER_DATA: &str = "the user data";
 
 /// Text behind the end of a MIME message, misspelt boundaries, late headers, escapes of a template, and commands that a
 /// blank ends.
-pub(super) fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
+pub(super) fn lost_lines(user_data: &[u8], stated: &Stated, lines: &SourceLines<'_>) -> Vec<String> {
     let text = String::from_utf8_lossy(user_data);
+    let at = |number| lines.place(&text, number, USER_DATA);
     let behind = mime::text_behind_the_end(&text).map(|line| {
-        format!("line {line} and what follows it are behind the end of the MIME message: nothing reads them")
+        let line = at(line);
+        format!("{line} and what follows it are behind the end of the MIME message: nothing reads them")
     });
     let foreign = mime::foreign_boundaries(&text).into_iter().map(|(line, boundary)| {
+        let line = at(line);
         format!(
-            "line {line} begins a part, and the boundary of the message is `--{boundary}`: what follows belongs to the part \
+            "{line} begins a part, and the boundary of the message is `--{boundary}`: what follows belongs to the part \
              before it, and without one to no part"
         )
     });
     let late = mime::late_headers(&text).into_iter().map(|line| {
+        let line = at(line);
         format!(
-            "line {line} is behind an empty line, which ends the header of its part: it is content, and cloud-init reads the \
+            "{line} is behind an empty line, which ends the header of its part: it is content, and cloud-init reads the \
              part as plain text"
         )
     });
     let open = mime::open_headers(&text).into_iter().map(|line| {
+        let line = at(line);
         format!(
-            "line {line} begins a NodeConfig, and no empty line ends the header of its part before it: nodeadm does not find it"
+            "{line} begins a NodeConfig, and no empty line ends the header of its part before it: nodeadm does not find it"
         )
     });
     let escaped = (1..).zip(text.lines()).find(|(_, line)| line.contains("$${"));
     let escaped = escaped.map(|(line, _)| {
+        let line = at(line);
         format!(
-            "line {line} has `$${{`, by which a template of Terraform writes `${{`: render it first, a shell reads `$$` as its \
+            "{line} has `$${{`, by which a template of Terraform writes `${{`: render it first, a shell reads `$$` as its \
              process id"
         )
     });
@@ -41,7 +51,7 @@ pub(super) fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
          header or the `#!` behind it; save the file without it"
             .to_owned()
     });
-    let unusable = unusable_configs(user_data).into_iter();
+    let unusable = unusable_configs(user_data, lines).into_iter();
     let notes = mark
         .into_iter()
         .chain(unusable)
@@ -50,18 +60,25 @@ pub(super) fn lost_lines(user_data: &[u8], stated: &Stated) -> Vec<String> {
         .chain(late)
         .chain(open)
         .chain(escaped);
-    notes.chain(cut_commands(&text, stated)).collect()
+    notes.chain(cut_commands(stated, lines)).collect()
 }
 
 /// The cloud-configs that cloud-init cannot use: it ignores one with invalid YAML.
-pub(super) fn unusable_configs(user_data: &[u8]) -> Vec<String> {
-    let faults = parse(user_data).faults.into_iter();
-    let unusable = faults.filter(|fault| fault.kind == FaultKind::CloudConfig);
-    let texts = unusable.map(|fault| {
-        let part = fault.part.unwrap_or_else(|| "the user data".to_owned());
-        format!("cloud-init cannot use the cloud-config in {part}: {}", fault.what)
-    });
-    texts.collect()
+pub(super) fn unusable_configs(user_data: &[u8], lines: &SourceLines<'_>) -> Vec<String> {
+    let parts = parse(user_data).parts.into_iter();
+    let unusable = parts
+        .filter(|part| part.mime == "text/cloud-config")
+        .filter_map(|part| {
+            let text = String::from_utf8_lossy(&part.content);
+            let error = CloudConfig::read(&text).err()?;
+            let line = usize::try_from(error.position.line).unwrap_or_default();
+            let place = lines.place(&text, line, "the part");
+            Some(format!(
+                "cloud-init cannot use the cloud-config in {}: {place}: {}",
+                part.name, error.message
+            ))
+        });
+    unusable.collect()
 }
 
 /// Flags of the kubelet in the lines behind a command that a blank ends.
@@ -91,16 +108,14 @@ fn cut_command(line: &str) -> Option<&str> {
     command.filter(|command| !command.starts_with('#'))
 }
 
-fn cut_commands(user_data: &str, stated: &Stated) -> Vec<String> {
+fn cut_commands(stated: &Stated, lines: &SourceLines<'_>) -> Vec<String> {
     let mut notes = Vec::new();
-    for line in stated.text.lines() {
+    for (number, line) in (1..).zip(stated.text.lines()) {
         let Some(command) = cut_command(line) else {
             continue;
         };
-        // Encoded user data has other lines.
-        let mut lines = (1..).zip(user_data.lines());
-        let number = lines.find(|(_, whole)| whole.ends_with(line));
-        let place = number.map_or_else(String::new, |(number, _)| format!(" in line {number}"));
+        let place = lines.known_place(&stated.text, number);
+        let place = place.map(|place| format!(" in {place}")).unwrap_or_default();
         let note =
             format!("a blank follows the backslash at the end of `{command}`{place}: the command ends there");
         // A script in an argument is read twice.

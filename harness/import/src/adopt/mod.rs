@@ -39,6 +39,7 @@
 //! | `drop_in_folders` | drop-ins that systemd does not read |
 //! | `lost_variables` | a variable that nothing reads |
 //! | `lost_flags` | flags of the kubelet that nothing reads |
+//! | `open_values` | refuses user data with values that are not filled in |
 //! | `expectations` | what the node must have |
 //! | `kubelet_start` | whether user data may start a kubelet |
 //! | `not_nodes` | machines that are not nodes, beside machines that are |
@@ -67,6 +68,7 @@ mod max_pods_tokens;
 mod metadata;
 mod node_config;
 mod not_nodes;
+mod open_values;
 mod outpost;
 mod placeholders;
 mod region;

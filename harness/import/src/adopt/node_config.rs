@@ -5,6 +5,7 @@ use nodejoin_core::vocabulary::nearest::nearest;
 use super::kubelet_fields;
 use super::kubelet_flags::{KubeletFlags, effect_of};
 use crate::machine::Taint;
+use crate::source_lines::SourceLines;
 use crate::tree::{Tree, yaml};
 
 /// All NodeConfigs of user data, merged as nodeadm does: later values win, flags accumulate.
@@ -62,17 +63,23 @@ const FIELDS: [(&str, &[&str]); 7] = [
     ),
 ];
 
+/// What a message calls a NodeConfig whose line it cannot find in the user data.
+const DOCUMENT: &str = "the NodeConfig";
+
 /// The field with the configuration of the kubelet.
 const CONFIG: &str = "spec.kubelet.config";
 
 impl NodeConfigs {
     /// Adds a document; other documents are ignored.
-    pub(crate) fn add(&mut self, text: &str) {
+    pub(crate) fn add(&mut self, text: &str, lines: &SourceLines<'_>) {
         let documents = match yaml(text) {
             Ok(documents) => documents,
             Err(error) => {
+                let place = error.line().map(|line| lines.place(text, line, DOCUMENT));
+                let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
                 self.ignored.push(format!(
-                    "nodeadm rejects the NodeConfig: {error} (lines of its document)"
+                    "nodeadm rejects the NodeConfig: {place}{}",
+                    error.problem()
                 ));
                 self.flags
                     .unclear
@@ -86,13 +93,13 @@ impl NodeConfigs {
                 .is_some_and(|api| api.starts_with("node.eks.aws/"));
             if is_config {
                 self.is_any = true;
-                self.document(document, text);
+                self.document(document, text, lines);
             }
         }
     }
 
     /// Finds the fields that nodeadm, or the kubelet, ignores.
-    fn unknown_fields(&mut self, document: &Tree, text: &str) {
+    fn unknown_fields(&mut self, document: &Tree, text: &str, lines: &SourceLines<'_>) {
         for (path, known) in FIELDS {
             let keys: Vec<&str> = path.split('.').filter(|key| !key.is_empty()).collect();
             let fields = document.at(&keys).map(Tree::entries).unwrap_or_default();
@@ -102,7 +109,7 @@ impl NodeConfigs {
                 let near = || nearest(key, known.iter().copied()).map(|near| joined(path, near));
                 let meant = place.map(|(place, _)| joined(place, key));
                 let meant = meant.or_else(|| place_of(key)).or_else(of_kubelet).or_else(near);
-                let line = line_of(text, key, value);
+                let line = line_of(text, key, value).map(|line| lines.place(text, line, DOCUMENT));
                 self.ignored.push(ignored("nodeadm", path, key, line, meant));
                 lose(key, value, &mut self.lost_flags);
             }
@@ -118,15 +125,15 @@ impl NodeConfigs {
             }
             let near = kubelet_fields::meant(key);
             let meant = near.map(|near| joined(CONFIG, near)).or_else(|| place_of(key));
-            let line = line_of(text, key, value);
+            let line = line_of(text, key, value).map(|line| lines.place(text, line, DOCUMENT));
             self.ignored
                 .push(ignored("the kubelet", CONFIG, key, line, meant));
             lose(near.unwrap_or(key), value, &mut self.lost_flags);
         }
     }
 
-    fn document(&mut self, document: &Tree, text: &str) {
-        self.unknown_fields(document, text);
+    fn document(&mut self, document: &Tree, text: &str, lines: &SourceLines<'_>) {
+        self.unknown_fields(document, text, lines);
         // A block scalar (`|`) ends with a line break.
         let cluster = |key: &str| {
             let text = document.text_at(&["spec", "cluster", key])?;
@@ -286,10 +293,8 @@ fn line_of(text: &str, key: &str, value: &Tree) -> Option<usize> {
     Some(found.map_or(last, |index| index + 1))
 }
 
-fn ignored(by: &str, path: &str, key: &str, line: Option<usize>, meant: Option<String>) -> String {
-    let line = line
-        .map(|line| format!(" (line {line} of its document)"))
-        .unwrap_or_default();
+fn ignored(by: &str, path: &str, key: &str, line: Option<String>, meant: Option<String>) -> String {
+    let line = line.map(|line| format!(" ({line})")).unwrap_or_default();
     let meant = meant
         .map(|meant| format!("; did you mean `{meant}`?"))
         .unwrap_or_default();
@@ -309,22 +314,27 @@ fn taint(tree: &Tree) -> Option<Taint> {
 mod tests {
     use super::*;
 
+    fn add(configs: &mut NodeConfigs, text: &str) {
+        configs.add(text, &SourceLines::default());
+    }
+
     #[test]
     fn fields_that_nobody_reads_are_named_with_the_one_that_is_meant() {
         let mut configs = NodeConfigs::default();
-        configs.add(
+        add(
+            &mut configs,
             "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { nmae: demo, cidr: 10.0.0.0/16 }\n  flags: [a]\n  kubelet:\n    registryPullQPS: 3\n    config: { kind: KubeletConfiguration, maxpods: 3, maxPods: 4, other: 1 }\n",
         );
         assert_eq!(
             configs.ignored,
             [
-                "nodeadm has no field `spec.flags` (line 5 of its document) and ignores it; did you mean `spec.kubelet.flags`?",
-                "nodeadm has no field `spec.cluster.nmae` (line 4 of its document) and ignores it; did you mean `spec.cluster.name`?",
-                "nodeadm has no field `spec.kubelet.registryPullQPS` (line 7 of its document) and ignores it; did you mean \
+                "nodeadm has no field `spec.flags` (line 5 of the NodeConfig) and ignores it; did you mean `spec.kubelet.flags`?",
+                "nodeadm has no field `spec.cluster.nmae` (line 4 of the NodeConfig) and ignores it; did you mean `spec.cluster.name`?",
+                "nodeadm has no field `spec.kubelet.registryPullQPS` (line 7 of the NodeConfig) and ignores it; did you mean \
                  `spec.kubelet.config.registryPullQPS`?",
-                "the kubelet has no field `spec.kubelet.config.maxpods` (line 8 of its document) and ignores it; did you mean \
+                "the kubelet has no field `spec.kubelet.config.maxpods` (line 8 of the NodeConfig) and ignores it; did you mean \
                  `spec.kubelet.config.maxPods`?",
-                "the kubelet has no field `spec.kubelet.config.other` (line 8 of its document) and ignores it",
+                "the kubelet has no field `spec.kubelet.config.other` (line 8 of the NodeConfig) and ignores it",
             ]
         );
     }
@@ -337,10 +347,10 @@ mod tests {
             )
         };
         let mut configs = NodeConfigs::default();
-        configs.add(&config(20));
-        configs.add(&config(20));
+        add(&mut configs, &config(20));
+        add(&mut configs, &config(20));
         assert_eq!(configs.ignored, Vec::<String>::new());
-        configs.add(&config(17));
+        add(&mut configs, &config(17));
         assert_eq!(configs.flags.max_pods, Some(17));
         let expected = "`spec.kubelet.config.maxPods: 20` has no effect: a later NodeConfig sets 17";
         assert_eq!(configs.ignored, [expected]);
@@ -349,10 +359,12 @@ mod tests {
     #[test]
     fn a_flag_of_an_earlier_config_takes_precedence_over_a_setting_of_a_later_one() {
         let mut configs = NodeConfigs::default();
-        configs.add(
+        add(
+            &mut configs,
             "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { flags: [--max-pods=20, --node-labels, a=b] } }\n",
         );
-        configs.add(
+        add(
+            &mut configs,
             "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { config: { maxPods: 30 } } }\n",
         );
         assert_eq!(
@@ -367,13 +379,14 @@ mod tests {
     #[test]
     fn fields_beside_the_spec_are_named_and_their_flags_are_lost() {
         let mut configs = NodeConfigs::default();
-        configs.add(
+        add(
+            &mut configs,
             "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\nkubelet:\n  config: { maxPods: 42 }\n  flags: [--node-labels=a=b]\n",
         );
         assert_eq!(
             configs.ignored,
             [
-                "nodeadm has no field `kubelet` (line 4 of its document) and ignores it; did you mean `spec.kubelet`?"
+                "nodeadm has no field `kubelet` (line 4 of the NodeConfig) and ignores it; did you mean `spec.kubelet`?"
             ]
         );
         assert_eq!(configs.lost_flags, ["--max-pods=42", "--node-labels=a=b"]);
@@ -383,19 +396,20 @@ mod tests {
     #[test]
     fn labels_and_taints_are_lost_where_users_expect_them() {
         let mut configs = NodeConfigs::default();
-        configs.add(
+        add(
+            &mut configs,
             "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      labels:\n        team: web\n        \"a.b/c\": \"true\"\n    extraArgs:\n      node-labels: \"x=y\"\n    taints: [{ key: a, value: b, effect: NoSchedule }]\n",
         );
         let place = "`spec.kubelet.flags: [--node-labels=KEY=VALUE]`?";
         assert_eq!(
             configs.ignored,
             [
-                "nodeadm has no field `spec.kubelet.extraArgs` (line 9 of its document) and ignores it".to_owned(),
-                "nodeadm has no field `spec.kubelet.taints` (line 11 of its document) and ignores it; did you mean \
+                "nodeadm has no field `spec.kubelet.extraArgs` (line 9 of the NodeConfig) and ignores it".to_owned(),
+                "nodeadm has no field `spec.kubelet.taints` (line 11 of the NodeConfig) and ignores it; did you mean \
                  `spec.kubelet.config.registerWithTaints`?"
                     .to_owned(),
                 format!(
-                    "the kubelet has no field `spec.kubelet.config.labels` (line 6 of its document) and ignores it; did you mean {place}"
+                    "the kubelet has no field `spec.kubelet.config.labels` (line 6 of the NodeConfig) and ignores it; did you mean {place}"
                 ),
             ]
         );
@@ -412,10 +426,12 @@ mod tests {
     #[test]
     fn documents_are_merged_as_in_nodeadm() {
         let mut configs = NodeConfigs::default();
-        configs.add(
+        add(
+            &mut configs,
             "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    apiServerEndpoint: https://x\n    certificateAuthority: CA\n    cidr: 172.20.0.0/16\n  kubelet:\n    config:\n      maxPods: 29\n      clusterDNS: [172.20.0.10]\n      registerWithTaints:\n      - { key: a, value: b, effect: NoSchedule }\n    flags: [\"--node-labels=x=y\"]\n",
         );
-        configs.add(
+        add(
+            &mut configs,
             "---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { name: other }\n  kubelet:\n    config: { maxPods: 58 }\n    flags: ['--node-labels=\"p=q\"']\n---\nkind: Other\n",
         );
         assert_eq!(
@@ -450,7 +466,7 @@ mod tests {
             (other.to_owned(), (true, true, Some("true"))),
             (switched("false"), (false, false, Some("false"))),
         ] {
-            configs.add(&text);
+            add(&mut configs, &text);
             let read = (
                 configs.is_named_by_instance_id,
                 configs.is_on_outpost,
@@ -463,9 +479,9 @@ mod tests {
     #[test]
     fn other_documents_and_broken_ones_state_nothing() {
         let mut configs = NodeConfigs::default();
-        configs.add("apiVersion: v1\nkind: Secret\n");
+        add(&mut configs, "apiVersion: v1\nkind: Secret\n");
         assert!(!configs.is_any);
-        configs.add("a: b: c\n");
+        add(&mut configs, "a: b: c\n");
         assert_eq!(
             configs.flags.unclear,
             ["what the NodeConfig states: its YAML is invalid"]

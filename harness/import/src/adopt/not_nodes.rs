@@ -7,6 +7,7 @@ use super::kubelet_start::{may_start_kubelet, readable, starts_kubelet};
 use super::stated::Stated;
 use crate::eks::is_bottlerocket;
 use crate::machine::{Machine, StartedBy, System};
+use crate::source_lines::SourceLines;
 use crate::text;
 
 /// How tags of nodes begin.
@@ -118,7 +119,8 @@ fn bootstraps(machine: &Machine) -> bool {
             .as_ref()
             .map(|stack| stack.scripts())
             .unwrap_or_default();
-        let stated = Stated::with_scripts(machine.user_data.as_deref().unwrap_or_default(), &scripts);
+        let user_data = machine.user_data.as_deref().unwrap_or_default();
+        let stated = Stated::with_scripts(user_data, &scripts, &SourceLines::default());
         stated.configs.is_any || text::joins(&stated.text)
     };
     machine.managed.is_some() || is_bottlerocket(machine) || joins()

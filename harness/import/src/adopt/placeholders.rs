@@ -64,8 +64,10 @@ const KNOWN_VARIABLES: [&str; 20] = [
 /// A place that is not filled in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Placeholder {
-    /// Line of the user data, from 1.
+    /// Line of the text, from 1.
     pub line: usize,
+    /// How a message names the line, such as `line 3 of the user data`.
+    pub place: String,
     /// Such as `<cluster-name>`.
     pub text: String,
 }
@@ -174,7 +176,11 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
         };
         texts.extend(dollars(line, &scope));
         texts.extend(formats(line));
-        found.extend(texts.into_iter().map(|text| Placeholder { line: number, text }));
+        found.extend(texts.into_iter().map(|text| Placeholder {
+            line: number,
+            place: format!("line {number}"),
+            text,
+        }));
     }
     found.retain(|one| !angles.is_filled(&one.text));
     found

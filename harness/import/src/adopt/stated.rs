@@ -10,6 +10,7 @@ use super::node_config::NodeConfigs;
 use super::placeholders::OWN_NAMES;
 use super::shell::{self, ShellScript, UNKNOWN};
 use crate::machine::ClusterTraits;
+use crate::source_lines::SourceLines;
 use crate::text::{is_gzip, unpacked};
 
 /// Variables of scripts and of eksctl's files that name the cluster's values.
@@ -48,6 +49,13 @@ pub(crate) struct Stated {
     variables: BTreeMap<String, String>,
 }
 
+/// What all parts of user data share while they are read.
+struct PartsReading<'a> {
+    /// The cluster that a command of AWS names.
+    described: Option<String>,
+    lines: &'a SourceLines<'a>,
+}
+
 impl Stated {
     /// Whether a call of the bootstrap script passes arguments for the kubelet.
     pub(crate) fn passes_arguments(&self) -> bool {
@@ -57,11 +65,11 @@ impl Stated {
 
     /// Reads user data.
     pub(crate) fn of(user_data: &[u8]) -> Self {
-        Self::with_scripts(user_data, &[])
+        Self::with_scripts(user_data, &[], &SourceLines::default())
     }
 
     /// Reads user data, and scripts that it runs.
-    pub(crate) fn with_scripts(user_data: &[u8], scripts: &[String]) -> Self {
+    pub(crate) fn with_scripts(user_data: &[u8], scripts: &[String], lines: &SourceLines<'_>) -> Self {
         let mut stated = Self::default();
         let plain = if is_gzip(user_data) {
             unpacked(user_data).unwrap_or_default()
@@ -69,38 +77,41 @@ impl Stated {
             user_data.to_vec()
         };
         let parsed = parse(&without_own_names(&without_templates(&plain)));
-        let mut described = None;
+        let mut reading = PartsReading {
+            described: None,
+            lines,
+        };
         for part in &parsed.parts {
             let is_config = part.mime == "text/cloud-config";
             if !is_config {
-                stated.add(&String::from_utf8_lossy(&part.content), &mut described);
+                stated.add(&String::from_utf8_lossy(&part.content), &mut reading);
             }
         }
         let config = parsed.cloud_config();
         for file in &config.files {
-            stated.add(&String::from_utf8_lossy(&file.content), &mut described);
+            stated.add(&String::from_utf8_lossy(&file.content), &mut reading);
         }
         if let Some(commands) = &config.runcmd {
-            stated.add(&String::from_utf8_lossy(commands), &mut described);
+            stated.add(&String::from_utf8_lossy(commands), &mut reading);
         }
         for script in scripts {
-            stated.add(script, &mut described);
+            stated.add(script, &mut reading);
         }
-        stated.conclude(described);
+        stated.conclude(reading.described);
         stated
     }
 
     /// Adds a script, a NodeConfig, or a file of variables.
-    fn add(&mut self, text: &str, described: &mut Option<String>) {
+    fn add(&mut self, text: &str, reading: &mut PartsReading<'_>) {
         self.text.push_str(text);
         self.text.push('\n');
         if crate::text::is_node_config(text) && !text.starts_with("#!") {
-            self.configs.add(text);
+            self.configs.add(text, reading.lines);
             return;
         }
         let script = shell::read(text);
         for inner in script.commands.iter().filter_map(shell::inner) {
-            self.add(inner, described);
+            self.add(inner, reading);
         }
         self.calls.extend(bootstrap_call::calls(&script));
         self.kubeadm = self
@@ -108,19 +119,20 @@ impl Stated {
             .take()
             .or_else(|| bootstrap_call::kubeadm_join(&script));
         for subcommand in ["describe-cluster", "update-kubeconfig"] {
-            *described = described
+            reading.described = reading
+                .described
                 .take()
                 .or_else(|| bootstrap_call::flag_of(&script, subcommand, "--name"));
         }
         self.variables(text);
-        self.documents(&script, described);
+        self.documents(&script, reading);
     }
 
     /// Scripts write NodeConfigs and scripts by here-documents.
-    fn documents(&mut self, script: &ShellScript, described: &mut Option<String>) {
+    fn documents(&mut self, script: &ShellScript, reading: &mut PartsReading<'_>) {
         for document in &script.documents {
             // A shell fills in variables of the document before: what remains of them is not known.
-            self.add(document, described);
+            self.add(document, reading);
         }
     }
 

@@ -19,7 +19,8 @@ use super::kubelet_start::{is_without_kubelet, may_start_kubelet};
 use super::lost_flags::LostFlags;
 use super::lost_lines;
 use super::lost_variables::lost_variable;
-use super::placeholders::{self, Placeholder};
+use super::open_values;
+use super::placeholders;
 use super::region::with_region;
 use super::stand_ins;
 use super::stated::Stated;
@@ -28,6 +29,7 @@ use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
 use crate::eks::{self, complete_user_data, is_bottlerocket};
 use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup};
+use crate::source_lines::SourceLines;
 use crate::template_stack::TemplateStack;
 use crate::text::{decoded, is_gzip, settings, unpacked};
 
@@ -122,7 +124,11 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         .as_ref()
         .map(TemplateStack::scripts)
         .unwrap_or_default();
-    let stated = Stated::with_scripts(read.or(user_data.as_deref()).unwrap_or_default(), &scripts);
+    let own = machine.user_data.as_deref().unwrap_or_default();
+    let own_plain = plain(own);
+    let lines = SourceLines::of(machine, String::from_utf8_lossy(&own_plain));
+    let text = read.or(user_data.as_deref()).unwrap_or_default();
+    let stated = Stated::with_scripts(text, &scripts, &lines);
     let mut choice = ami::choose(machine, &stated)?;
     let is_stated = machine.traits.ami_family.is_some() || is_bottlerocket(machine);
     if !is_stated
@@ -152,7 +158,6 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let texts = [read.or(user_data.as_deref()).unwrap_or_default()];
     let texts = texts.into_iter().chain(scripts.iter().map(String::as_bytes));
     report_replaced(texts, &stated, &mut report);
-    let own = machine.user_data.as_deref().unwrap_or_default();
     let lost_flags = LostFlags::of(own, &stated, lost_variable.as_ref());
     let expect = expectations::expectations(machine, &stated, &lost_flags, is_ipv6, &mut report);
     for path in translated.iter().flat_map(|translated| &translated.not_run) {
@@ -164,8 +169,8 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     }
     let swap = cloud_config_keys::swap(own, &stated.text);
     let ignored: BTreeSet<String> = stated.calls.iter().flat_map(BootstrapCall::ignored).collect();
-    let lost = lost_lines::lost_lines(own, &stated);
-    let unread = drop_in_folders::unread(&String::from_utf8_lossy(&plain(own)));
+    let lost = lost_lines::lost_lines(own, &stated, &lines);
+    let unread = drop_in_folders::unread(&String::from_utf8_lossy(&own_plain), &stated.text, &lines);
     let texts = ignored
         .iter()
         .chain(&stated.configs.ignored)
@@ -214,23 +219,9 @@ fn own_user_data(
         Ok(text) => placeholders::filled(&text, set).into_bytes(),
         Err(error) => error.into_bytes(),
     });
-    let is_compressed = machine.user_data.as_deref().is_some_and(is_gzip);
     let plain = machine.user_data.as_deref().map(plain);
     if let Some(text) = plain.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok()) {
-        // The lines of what a generator compresses are not those of a file.
-        let shown = if is_compressed { "" } else { text };
-        let mut found = match is_bottlerocket(&machine) {
-            true => placeholders::find_in_settings(shown),
-            false => placeholders::find(shown),
-        };
-        found.extend(placeholders_of_files(text, shown));
-        found.retain(|one| !machine.literals.contains(&one.text));
-        if !found.is_empty() {
-            return Err(AdoptError::Placeholders {
-                machine: machine.name.clone(),
-                placeholders: found,
-            });
-        }
+        open_values::check(&machine, text)?;
     }
     if machine.managed.is_none() && is_of_managed_group(&machine) {
         machine.managed = Some(ManagedNodeGroup::default());
@@ -241,7 +232,7 @@ fn own_user_data(
         }
     }
     let own = machine.user_data.as_deref().unwrap_or_default();
-    let is_unusable = !lost_lines::unusable_configs(own).is_empty();
+    let is_unusable = !lost_lines::unusable_configs(own, &SourceLines::default()).is_empty();
     let is_joined_elsewhere = machine.managed.is_some() || is_bottlerocket(&machine) || is_unusable;
     if !is_joined_elsewhere && is_without_kubelet(&machine) {
         let text = "nothing in this user data starts a kubelet: a node with it joins only if the AMI starts one itself";
@@ -268,20 +259,6 @@ fn plain(user_data: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Those in the files and commands of a cloud-config that are not in the text itself: they can be in base64.
-fn placeholders_of_files(text: &str, shown: &str) -> Vec<Placeholder> {
-    let config = parse(text.as_bytes()).cloud_config();
-    let files = config.files.iter().map(|file| &file.content);
-    let commands = config.runcmd.as_ref().filter(|_| shown.is_empty());
-    let contents = files.chain(commands);
-    let hidden = contents.filter_map(|content| {
-        let content = std::str::from_utf8(content).ok()?;
-        let is_shown = content.lines().all(|line| shown.contains(line.trim()));
-        (!is_shown).then(|| placeholders::find(content))
-    });
-    hidden.flatten().collect()
-}
-
 /// Whether a message is for a managed node group without an AMI id: it changes the bootstrap script and does not call
 /// it, it has a NodeConfig without a cluster, or nothing in it has to do with a kubelet. EKS accepts MIME alone there,
 /// and AWS' documentation shows such a message.
@@ -304,7 +281,9 @@ fn translation(machine: &Machine, user_data: Option<&[u8]>) -> Result<Option<Tra
     };
     let content = String::from_utf8_lossy(bytes);
     let translated = settings(&content).and_then(|table| bottlerocket::translated(&content, &table));
-    translated.map(Some).map_err(AdoptError::Rejected)
+    let lines = SourceLines::of(machine, content.clone());
+    let located = translated.map_err(|error| lines.located(error, &content));
+    located.map(Some).map_err(AdoptError::Rejected)
 }
 
 /// User data whose endpoint a run can serve. Host names stay; addresses and other ports cannot.

@@ -2,6 +2,7 @@
 
 use super::template::{Template, invalid, text};
 use crate::error::ImportError;
+use crate::source_lines::of_user_data;
 use crate::tree::Tree;
 
 const DYNAMIC: &str = "{{resolve:";
@@ -68,14 +69,18 @@ impl Template<'_> {
                 .skip(1)
                 .filter_map(|rest| Some(rest.split_once('}')?.0));
             if let Some(name) = names.find(|name| is_of_template(name) && !is_set(name)) {
-                return Err(invalid(
+                let error = invalid(
                     plain,
                     format!(
-                        "`${{{name}}}` in line {number} of the text stays as it is: CloudFormation fills in names of the template in \
-                         `Fn::Sub` only"
+                        "`${{{name}}}` stays as it is: CloudFormation fills in names of the template in `Fn::Sub` only"
                     ),
                     "write `Fn::Base64: !Sub |` before the text, and the variables of a shell in it as `${!NAME}`",
-                ));
+                );
+                // A text of one line is at its value.
+                return Err(match source.trim_end().contains('\n') {
+                    true => of_user_data(error.at_line(number), source),
+                    false => error,
+                });
             }
         }
         Ok(())

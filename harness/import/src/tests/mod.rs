@@ -8,6 +8,7 @@ mod eks;
 mod eksctl;
 mod group_refusals;
 mod karpenter;
+mod lines;
 mod not_nodes;
 mod pulumi;
 mod rancher;

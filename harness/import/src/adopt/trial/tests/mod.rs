@@ -21,6 +21,7 @@ fn machine(text: &str) -> Machine {
     Machine {
         name: "web".to_owned(),
         user_data: Some(text.as_bytes().to_vec()),
+        file: Some(text.into()),
         ..Machine::default()
     }
 }
