@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::shell::UNKNOWN;
 use crate::machine::{Taint, TaintEffect};
+use crate::words::{joined_labels, joined_taints};
 
 /// The flags that state something about the Node.
 pub(super) const READ: [&str; 3] = ["--node-labels", "--register-with-taints", "--max-pods"];
@@ -61,6 +62,16 @@ impl KubeletFlags {
         self.labels.retain(|key, _| !others.labels.contains_key(key));
         self.taints.retain(|taint| !others.taints.contains(taint));
         self.max_pods = self.max_pods.filter(|pods| others.max_pods != Some(*pods));
+    }
+
+    /// The flags that state this.
+    pub(super) fn as_arguments(&self) -> Vec<String> {
+        let labels =
+            (!self.labels.is_empty()).then(|| format!("--node-labels={}", joined_labels(&self.labels)));
+        let taints = (!self.taints.is_empty())
+            .then(|| format!("--register-with-taints={}", joined_taints(&self.taints)));
+        let pods = self.max_pods.map(|pods| format!("--max-pods={pods}"));
+        [labels, taints, pods].into_iter().flatten().collect()
     }
 
     fn labels(&mut self, value: &str) {

@@ -18,6 +18,7 @@
 //! | `kubelet_fields` | misspelt fields of the kubelet's configuration |
 //! | `kubelet_flags` | labels, taints and pod capacity in flags |
 //! | `bootstrap_call` | calls of the bootstrap script and of kubeadm |
+//! | `yaml_documents` | the YAML documents of a text |
 //! | `node_config` | NodeConfigs |
 //! | `max_pods` | the expression for the number of pods in a NodeConfig |
 //! | `max_pods_tokens` | its words and signs |
@@ -79,6 +80,7 @@ mod stated;
 mod tags;
 mod trial;
 mod versions;
+mod yaml_documents;
 mod yaml_text;
 
 pub use added_keys::AddedKeys;

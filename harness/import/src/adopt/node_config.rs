@@ -4,6 +4,7 @@ use nodejoin_core::vocabulary::nearest::nearest;
 
 use super::kubelet_fields;
 use super::kubelet_flags::{KubeletFlags, effect_of};
+use super::yaml_documents::{YamlDocument, documents};
 use crate::machine::Taint;
 use crate::source_lines::SourceLines;
 use crate::tree::{Tree, yaml};
@@ -70,10 +71,12 @@ const DOCUMENT: &str = "the NodeConfig";
 const CONFIG: &str = "spec.kubelet.config";
 
 impl NodeConfigs {
-    /// Adds a document; other documents are ignored.
+    /// Adds the first document of a text, as nodeadm does; others have no effect.
     pub(crate) fn add(&mut self, text: &str, lines: &SourceLines<'_>) {
-        let documents = match yaml(text) {
-            Ok(documents) => documents,
+        let mut documents = documents(text).into_iter();
+        let Some(first) = documents.next() else { return };
+        let first = match yaml(first.text) {
+            Ok(first) => first.into_iter().next().filter(is_node_config),
             Err(error) => {
                 let place = error.line().map(|line| lines.place(text, line, DOCUMENT));
                 let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
@@ -87,15 +90,54 @@ impl NodeConfigs {
                 return;
             }
         };
-        for document in &documents {
-            let is_config = document
-                .text_at(&["apiVersion"])
-                .is_some_and(|api| api.starts_with("node.eks.aws/"));
-            if is_config {
-                self.is_any = true;
-                self.document(document, text, lines);
-            }
+        if let Some(first) = &first {
+            self.is_any = true;
+            self.document(first, text, lines);
         }
+        for later in documents {
+            self.later_document(later, first.is_some(), text, lines);
+        }
+    }
+
+    fn later_document(
+        &mut self,
+        later: YamlDocument<'_>,
+        is_first_read: bool,
+        text: &str,
+        lines: &SourceLines<'_>,
+    ) {
+        let document = yaml(later.text).ok().and_then(|found| found.into_iter().next());
+        let Some(document) = document.filter(is_node_config) else {
+            return;
+        };
+        let place = lines.place(text, later.line, DOCUMENT);
+        self.ignored.push(match is_first_read {
+            true => format!(
+                "nodeadm reads only the first YAML document of a text: the NodeConfig in {place} has no effect; merge it with the first \
+                 one, or give it a MIME part of its own"
+            ),
+            false => format!(
+                "nodeadm rejects the text with the NodeConfig in {place}: it reads only the first YAML document, which is not a \
+                 NodeConfig; remove what stands before it"
+            ),
+        });
+        self.unread(&document, later.text, lines);
+    }
+
+    /// What a NodeConfig states that nodeadm does not read: its cluster is the one that its author means, and the Node
+    /// lacks the rest.
+    fn unread(&mut self, document: &Tree, text: &str, lines: &SourceLines<'_>) {
+        let mut unread = Self::default();
+        unread.document(document, text, lines);
+        let keep = |known: &mut Option<String>, of_unread| *known = known.take().or(of_unread);
+        keep(&mut self.name, unread.name);
+        keep(&mut self.endpoint, unread.endpoint);
+        keep(&mut self.authority, unread.authority);
+        keep(&mut self.cidr, unread.cidr);
+        self.is_any = true;
+        self.lost_flags.append(&mut unread.flags.as_arguments());
+        self.lost_flags.append(&mut unread.lost_flags);
+        self.ignored.append(&mut unread.ignored);
     }
 
     /// Finds the fields that nodeadm, or the kubelet, ignores.
@@ -216,6 +258,11 @@ impl NodeConfigs {
     }
 }
 
+fn is_node_config(document: &Tree) -> bool {
+    let api = document.text_at(&["apiVersion"]);
+    api.is_some_and(|api| api.starts_with("node.eks.aws/"))
+}
+
 fn joined(path: &str, key: &str) -> String {
     match path.is_empty() {
         true => key.to_owned(),
@@ -311,185 +358,4 @@ fn taint(tree: &Tree) -> Option<Taint> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn add(configs: &mut NodeConfigs, text: &str) {
-        configs.add(text, &SourceLines::default());
-    }
-
-    #[test]
-    fn fields_that_nobody_reads_are_named_with_the_one_that_is_meant() {
-        let mut configs = NodeConfigs::default();
-        add(
-            &mut configs,
-            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { nmae: demo, cidr: 10.0.0.0/16 }\n  flags: [a]\n  kubelet:\n    registryPullQPS: 3\n    config: { kind: KubeletConfiguration, maxpods: 3, maxPods: 4, other: 1 }\n",
-        );
-        assert_eq!(
-            configs.ignored,
-            [
-                "nodeadm has no field `spec.flags` (line 5 of the NodeConfig) and ignores it; did you mean `spec.kubelet.flags`?",
-                "nodeadm has no field `spec.cluster.nmae` (line 4 of the NodeConfig) and ignores it; did you mean `spec.cluster.name`?",
-                "nodeadm has no field `spec.kubelet.registryPullQPS` (line 7 of the NodeConfig) and ignores it; did you mean \
-                 `spec.kubelet.config.registryPullQPS`?",
-                "the kubelet has no field `spec.kubelet.config.maxpods` (line 8 of the NodeConfig) and ignores it; did you mean \
-                 `spec.kubelet.config.maxPods`?",
-                "the kubelet has no field `spec.kubelet.config.other` (line 8 of the NodeConfig) and ignores it",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_number_of_pods_that_a_later_config_replaces_is_named() {
-        let config = |pods: u32| {
-            format!(
-                "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {{ kubelet: {{ config: {{ maxPods: {pods} }} }} }}\n"
-            )
-        };
-        let mut configs = NodeConfigs::default();
-        add(&mut configs, &config(20));
-        add(&mut configs, &config(20));
-        assert_eq!(configs.ignored, Vec::<String>::new());
-        add(&mut configs, &config(17));
-        assert_eq!(configs.flags.max_pods, Some(17));
-        let expected = "`spec.kubelet.config.maxPods: 20` has no effect: a later NodeConfig sets 17";
-        assert_eq!(configs.ignored, [expected]);
-    }
-
-    #[test]
-    fn a_flag_of_an_earlier_config_takes_precedence_over_a_setting_of_a_later_one() {
-        let mut configs = NodeConfigs::default();
-        add(
-            &mut configs,
-            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { flags: [--max-pods=20, --node-labels, a=b] } }\n",
-        );
-        add(
-            &mut configs,
-            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { config: { maxPods: 30 } } }\n",
-        );
-        assert_eq!(
-            (configs.flags.max_pods, configs.flags.labels["a"].as_str()),
-            (Some(20), "b")
-        );
-        let expected =
-            "`spec.kubelet.config.maxPods: 30` has no effect: the flag `--max-pods=20` takes precedence";
-        assert_eq!(configs.ignored, [expected]);
-    }
-
-    #[test]
-    fn fields_beside_the_spec_are_named_and_their_flags_are_lost() {
-        let mut configs = NodeConfigs::default();
-        add(
-            &mut configs,
-            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\nkubelet:\n  config: { maxPods: 42 }\n  flags: [--node-labels=a=b]\n",
-        );
-        assert_eq!(
-            configs.ignored,
-            [
-                "nodeadm has no field `kubelet` (line 4 of the NodeConfig) and ignores it; did you mean `spec.kubelet`?"
-            ]
-        );
-        assert_eq!(configs.lost_flags, ["--max-pods=42", "--node-labels=a=b"]);
-        assert_eq!((configs.flags.labels.len(), configs.flags.max_pods), (0, None));
-    }
-
-    #[test]
-    fn labels_and_taints_are_lost_where_users_expect_them() {
-        let mut configs = NodeConfigs::default();
-        add(
-            &mut configs,
-            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      labels:\n        team: web\n        \"a.b/c\": \"true\"\n    extraArgs:\n      node-labels: \"x=y\"\n    taints: [{ key: a, value: b, effect: NoSchedule }]\n",
-        );
-        let place = "`spec.kubelet.flags: [--node-labels=KEY=VALUE]`?";
-        assert_eq!(
-            configs.ignored,
-            [
-                "nodeadm has no field `spec.kubelet.extraArgs` (line 9 of the NodeConfig) and ignores it".to_owned(),
-                "nodeadm has no field `spec.kubelet.taints` (line 11 of the NodeConfig) and ignores it; did you mean \
-                 `spec.kubelet.config.registerWithTaints`?"
-                    .to_owned(),
-                format!(
-                    "the kubelet has no field `spec.kubelet.config.labels` (line 6 of the NodeConfig) and ignores it; did you mean {place}"
-                ),
-            ]
-        );
-        assert_eq!(
-            configs.lost_flags,
-            [
-                "--node-labels=x=y",
-                "--register-with-taints=a=b:NoSchedule",
-                "--node-labels=team=web,a.b/c=true",
-            ]
-        );
-    }
-
-    #[test]
-    fn documents_are_merged_as_in_nodeadm() {
-        let mut configs = NodeConfigs::default();
-        add(
-            &mut configs,
-            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    apiServerEndpoint: https://x\n    certificateAuthority: CA\n    cidr: 172.20.0.0/16\n  kubelet:\n    config:\n      maxPods: 29\n      clusterDNS: [172.20.0.10]\n      registerWithTaints:\n      - { key: a, value: b, effect: NoSchedule }\n    flags: [\"--node-labels=x=y\"]\n",
-        );
-        add(
-            &mut configs,
-            "---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { name: other }\n  kubelet:\n    config: { maxPods: 58 }\n    flags: ['--node-labels=\"p=q\"']\n---\nkind: Other\n",
-        );
-        assert_eq!(
-            (configs.name.as_deref(), configs.endpoint.as_deref()),
-            (Some("other"), Some("https://x"))
-        );
-        assert_eq!(
-            (configs.cidr.as_deref(), configs.dns.join(",").as_str()),
-            (Some("172.20.0.0/16"), "172.20.0.10")
-        );
-        assert_eq!(configs.flags.max_pods, Some(58));
-        assert_eq!(
-            configs.flags.labels.keys().cloned().collect::<Vec<_>>(),
-            ["p", "x"]
-        );
-        assert_eq!(configs.flags.taints[0].to_string(), "a=b:NoSchedule");
-        assert!(configs.flags.unclear.is_empty());
-    }
-
-    #[test]
-    fn a_later_switch_wins() {
-        let switched = |value: &str| {
-            format!(
-                "apiVersion: node.eks.aws/v1alpha1\nspec:\n  featureGates: {{ InstanceIdNodeName: {value} }}\n  cluster: {{ enableOutpost: {value}, id: {value} }}\n"
-            )
-        };
-        let other = "apiVersion: node.eks.aws/v1alpha1\nspec:\n  featureGates: { FastImagePull: true }\n";
-        let mut configs = NodeConfigs::default();
-        for (text, expected) in [
-            (other.to_owned(), (false, false, None)),
-            (switched("true"), (true, true, Some("true"))),
-            (other.to_owned(), (true, true, Some("true"))),
-            (switched("false"), (false, false, Some("false"))),
-        ] {
-            add(&mut configs, &text);
-            let read = (
-                configs.is_named_by_instance_id,
-                configs.is_on_outpost,
-                configs.id.as_deref(),
-            );
-            assert_eq!(read, expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn other_documents_and_broken_ones_state_nothing() {
-        let mut configs = NodeConfigs::default();
-        add(&mut configs, "apiVersion: v1\nkind: Secret\n");
-        assert!(!configs.is_any);
-        add(&mut configs, "a: b: c\n");
-        assert_eq!(
-            configs.flags.unclear,
-            ["what the NodeConfig states: its YAML is invalid"]
-        );
-        assert!(
-            configs.ignored[0].starts_with("nodeadm rejects the NodeConfig: line 1"),
-            "{:?}",
-            configs.ignored
-        );
-    }
-}
+mod tests;

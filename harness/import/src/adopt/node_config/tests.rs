@@ -1,0 +1,209 @@
+//! What NodeConfigs state, and what nodeadm ignores of them.
+
+use super::*;
+
+fn add(configs: &mut NodeConfigs, text: &str) {
+    configs.add(text, &SourceLines::default());
+}
+
+#[test]
+fn fields_that_nobody_reads_are_named_with_the_one_that_is_meant() {
+    let mut configs = NodeConfigs::default();
+    add(
+        &mut configs,
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { nmae: demo, cidr: 10.0.0.0/16 }\n  flags: [a]\n  kubelet:\n    registryPullQPS: 3\n    config: { kind: KubeletConfiguration, maxpods: 3, maxPods: 4, other: 1 }\n",
+    );
+    assert_eq!(
+        configs.ignored,
+        [
+            "nodeadm has no field `spec.flags` (line 5 of the NodeConfig) and ignores it; did you mean `spec.kubelet.flags`?",
+            "nodeadm has no field `spec.cluster.nmae` (line 4 of the NodeConfig) and ignores it; did you mean `spec.cluster.name`?",
+            "nodeadm has no field `spec.kubelet.registryPullQPS` (line 7 of the NodeConfig) and ignores it; did you mean \
+             `spec.kubelet.config.registryPullQPS`?",
+            "the kubelet has no field `spec.kubelet.config.maxpods` (line 8 of the NodeConfig) and ignores it; did you mean \
+             `spec.kubelet.config.maxPods`?",
+            "the kubelet has no field `spec.kubelet.config.other` (line 8 of the NodeConfig) and ignores it",
+        ]
+    );
+}
+
+#[test]
+fn a_number_of_pods_that_a_later_config_replaces_is_named() {
+    let config = |pods: u32| {
+        format!(
+            "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {{ kubelet: {{ config: {{ maxPods: {pods} }} }} }}\n"
+        )
+    };
+    let mut configs = NodeConfigs::default();
+    add(&mut configs, &config(20));
+    add(&mut configs, &config(20));
+    assert_eq!(configs.ignored, Vec::<String>::new());
+    add(&mut configs, &config(17));
+    assert_eq!(configs.flags.max_pods, Some(17));
+    let expected = "`spec.kubelet.config.maxPods: 20` has no effect: a later NodeConfig sets 17";
+    assert_eq!(configs.ignored, [expected]);
+}
+
+#[test]
+fn a_flag_of_an_earlier_config_takes_precedence_over_a_setting_of_a_later_one() {
+    let mut configs = NodeConfigs::default();
+    add(
+        &mut configs,
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { flags: [--max-pods=20, --node-labels, a=b] } }\n",
+    );
+    add(
+        &mut configs,
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { config: { maxPods: 30 } } }\n",
+    );
+    assert_eq!(
+        (configs.flags.max_pods, configs.flags.labels["a"].as_str()),
+        (Some(20), "b")
+    );
+    let expected =
+        "`spec.kubelet.config.maxPods: 30` has no effect: the flag `--max-pods=20` takes precedence";
+    assert_eq!(configs.ignored, [expected]);
+}
+
+#[test]
+fn fields_beside_the_spec_are_named_and_their_flags_are_lost() {
+    let mut configs = NodeConfigs::default();
+    add(
+        &mut configs,
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\nkubelet:\n  config: { maxPods: 42 }\n  flags: [--node-labels=a=b]\n",
+    );
+    assert_eq!(
+        configs.ignored,
+        [
+            "nodeadm has no field `kubelet` (line 4 of the NodeConfig) and ignores it; did you mean `spec.kubelet`?"
+        ]
+    );
+    assert_eq!(configs.lost_flags, ["--max-pods=42", "--node-labels=a=b"]);
+    assert_eq!((configs.flags.labels.len(), configs.flags.max_pods), (0, None));
+}
+
+#[test]
+fn labels_and_taints_are_lost_where_users_expect_them() {
+    let mut configs = NodeConfigs::default();
+    add(
+        &mut configs,
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      labels:\n        team: web\n        \"a.b/c\": \"true\"\n    extraArgs:\n      node-labels: \"x=y\"\n    taints: [{ key: a, value: b, effect: NoSchedule }]\n",
+    );
+    let place = "`spec.kubelet.flags: [--node-labels=KEY=VALUE]`?";
+    assert_eq!(
+        configs.ignored,
+        [
+            "nodeadm has no field `spec.kubelet.extraArgs` (line 9 of the NodeConfig) and ignores it".to_owned(),
+            "nodeadm has no field `spec.kubelet.taints` (line 11 of the NodeConfig) and ignores it; did you mean \
+             `spec.kubelet.config.registerWithTaints`?"
+                .to_owned(),
+            format!(
+                "the kubelet has no field `spec.kubelet.config.labels` (line 6 of the NodeConfig) and ignores it; did you mean {place}"
+            ),
+        ]
+    );
+    assert_eq!(
+        configs.lost_flags,
+        [
+            "--node-labels=x=y",
+            "--register-with-taints=a=b:NoSchedule",
+            "--node-labels=team=web,a.b/c=true",
+        ]
+    );
+}
+
+#[test]
+fn documents_are_merged_as_in_nodeadm() {
+    let mut configs = NodeConfigs::default();
+    add(
+        &mut configs,
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: demo\n    apiServerEndpoint: https://x\n    certificateAuthority: CA\n    cidr: 172.20.0.0/16\n  kubelet:\n    config:\n      maxPods: 29\n      clusterDNS: [172.20.0.10]\n      registerWithTaints:\n      - { key: a, value: b, effect: NoSchedule }\n    flags: [\"--node-labels=x=y\"]\n",
+    );
+    add(
+        &mut configs,
+        "---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { name: other }\n  kubelet:\n    config: { maxPods: 58 }\n    flags: ['--node-labels=\"p=q\"']\n---\nkind: Other\n",
+    );
+    assert_eq!(
+        (configs.name.as_deref(), configs.endpoint.as_deref()),
+        (Some("other"), Some("https://x"))
+    );
+    assert_eq!(
+        (configs.cidr.as_deref(), configs.dns.join(",").as_str()),
+        (Some("172.20.0.0/16"), "172.20.0.10")
+    );
+    assert_eq!(configs.flags.max_pods, Some(58));
+    assert_eq!(
+        configs.flags.labels.keys().cloned().collect::<Vec<_>>(),
+        ["p", "x"]
+    );
+    assert_eq!(configs.flags.taints[0].to_string(), "a=b:NoSchedule");
+    assert!(configs.flags.unclear.is_empty());
+}
+
+/// nodeadm decodes a text as one object (v20260304: `DecodeNodeConfig`, `yaml.Unmarshal`).
+#[test]
+fn later_documents_of_a_text_have_no_effect() {
+    let config = |spec: &str| format!("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {spec}\n");
+    let second = config("{ kubelet: { config: { maxPods: 17 }, flags: [--node-labels=a=b] } }");
+    let mut configs = NodeConfigs::default();
+    add(
+        &mut configs,
+        &format!(
+            "---\n{}---\n{second}---\na: b: c\n",
+            config("{ cluster: { name: demo } }")
+        ),
+    );
+    assert_eq!(
+        (configs.name.as_deref(), configs.flags.max_pods),
+        (Some("demo"), None)
+    );
+    assert_eq!(configs.lost_flags, ["--node-labels=a=b", "--max-pods=17"]);
+    let expected = "nodeadm reads only the first YAML document of a text: the NodeConfig in line 6 of the NodeConfig has no effect; merge it \
+                    with the first one, or give it a MIME part of its own";
+    assert_eq!(configs.ignored, [expected]);
+    let mut configs = NodeConfigs::default();
+    add(&mut configs, &format!("kind: Other\n---\n{second}"));
+    assert!(configs.ignored[0].starts_with("nodeadm rejects the text with the NodeConfig in line 3"));
+    assert!(configs.is_any && configs.flags.labels.is_empty());
+}
+
+#[test]
+fn a_later_switch_wins() {
+    let switched = |value: &str| {
+        format!(
+            "apiVersion: node.eks.aws/v1alpha1\nspec:\n  featureGates: {{ InstanceIdNodeName: {value} }}\n  cluster: {{ enableOutpost: {value}, id: {value} }}\n"
+        )
+    };
+    let other = "apiVersion: node.eks.aws/v1alpha1\nspec:\n  featureGates: { FastImagePull: true }\n";
+    let mut configs = NodeConfigs::default();
+    for (text, expected) in [
+        (other.to_owned(), (false, false, None)),
+        (switched("true"), (true, true, Some("true"))),
+        (other.to_owned(), (true, true, Some("true"))),
+        (switched("false"), (false, false, Some("false"))),
+    ] {
+        add(&mut configs, &text);
+        let read = (
+            configs.is_named_by_instance_id,
+            configs.is_on_outpost,
+            configs.id.as_deref(),
+        );
+        assert_eq!(read, expected, "{text}");
+    }
+}
+
+#[test]
+fn other_documents_and_broken_ones_state_nothing() {
+    let mut configs = NodeConfigs::default();
+    add(&mut configs, "apiVersion: v1\nkind: Secret\n");
+    assert!(!configs.is_any);
+    add(&mut configs, "a: b: c\n");
+    assert_eq!(
+        configs.flags.unclear,
+        ["what the NodeConfig states: its YAML is invalid"]
+    );
+    assert!(
+        configs.ignored[0].starts_with("nodeadm rejects the NodeConfig: line 1"),
+        "{:?}",
+        configs.ignored
+    );
+}
