@@ -19,6 +19,7 @@
 //! | `kubelet_flags` | labels, taints and pod capacity in flags |
 //! | `bootstrap_call` | calls of the bootstrap script and of kubeadm |
 //! | `yaml_documents` | the YAML documents of a text |
+//! | `mistyped_parts` | NodeConfigs in parts of another type |
 //! | `node_config` | NodeConfigs |
 //! | `max_pods` | the expression for the number of pods in a NodeConfig |
 //! | `max_pods_tokens` | its words and signs |
@@ -67,6 +68,7 @@ mod lost_variables;
 mod max_pods;
 mod max_pods_tokens;
 mod metadata;
+mod mistyped_parts;
 mod node_config;
 mod not_nodes;
 mod open_values;

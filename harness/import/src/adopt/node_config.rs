@@ -1,9 +1,11 @@
 //! What NodeConfigs state about cluster and node.
 
+use nodejoin_core::user_data::Part;
 use nodejoin_core::vocabulary::nearest::nearest;
 
 use super::kubelet_fields;
 use super::kubelet_flags::{KubeletFlags, effect_of};
+use super::mistyped_parts::NODE_CONFIG;
 use super::yaml_documents::{YamlDocument, documents};
 use crate::machine::Taint;
 use crate::source_lines::SourceLines;
@@ -122,6 +124,22 @@ impl NodeConfigs {
             ),
         });
         self.unread(&document, later.text, lines);
+    }
+
+    /// Adds the NodeConfig in a part of another type, which nodeadm does not read.
+    pub(crate) fn add_mistyped(&mut self, part: &Part, lines: &SourceLines<'_>) {
+        let text = String::from_utf8_lossy(&part.content);
+        let documents = documents(&text);
+        let Some(first) = documents.first() else { return };
+        let document = yaml(first.text).ok().and_then(|found| found.into_iter().next());
+        let place = lines.place(&text, first.line, DOCUMENT);
+        self.ignored.push(format!(
+            "{} is a NodeConfig ({place}), and its type is `{}`: nodeadm reads only parts with the header `Content-Type: {NODE_CONFIG}`",
+            part.name, part.mime
+        ));
+        if let Some(document) = document {
+            self.unread(&document, &text, lines);
+        }
     }
 
     /// What a NodeConfig states that nodeadm does not read: its cluster is the one that its author means, and the Node

@@ -6,6 +6,7 @@ use nodejoin_core::user_data::parse;
 
 use super::bootstrap_call::{self, BootstrapCall};
 use super::kubelet_flags::{self, KubeletFlags};
+use super::mistyped_parts::{has_parts, is_mistyped};
 use super::node_config::NodeConfigs;
 use super::placeholders::OWN_NAMES;
 use super::shell::{self, ShellScript, UNKNOWN};
@@ -77,13 +78,18 @@ impl Stated {
             user_data.to_vec()
         };
         let parsed = parse(&without_own_names(&without_templates(&plain)));
+        let has_parts = has_parts(&plain);
         let mut reading = PartsReading {
             described: None,
             lines,
         };
         for part in &parsed.parts {
             let is_config = part.mime == "text/cloud-config";
-            if !is_config {
+            if has_parts && is_mistyped(part) {
+                stated.configs.add_mistyped(part, lines);
+                stated.text.push_str(&String::from_utf8_lossy(&part.content));
+                stated.text.push('\n');
+            } else if !is_config {
                 stated.add(&String::from_utf8_lossy(&part.content), &mut reading);
             }
         }

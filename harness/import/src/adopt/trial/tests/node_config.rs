@@ -307,3 +307,55 @@ fn what_a_part_behind_the_end_states_is_expected_and_missing() {
     );
     assert!(!shown.contains("begins a part"), "{shown}");
 }
+
+/// nodeadm compares the type of a part with the one of NodeConfigs (v20260304: `ParseMultipart`).
+#[test]
+fn a_node_config_in_a_part_of_another_type_is_expected_and_missing() {
+    let message = |mime: &str, begin: &str| {
+        format!(
+            "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: {mime}\n\n{begin}{}--B--\n",
+            node_config(
+                "kubelet: { config: { maxPods: 50 }, flags: [\"--node-labels=team=data\"] }",
+                ""
+            )
+        )
+    };
+    for (mime, begin) in [
+        ("application/node.eks.amazonaws.com", ""),
+        ("application/yaml", "---\n"),
+        ("text/yaml", ""),
+        ("text/plain", ""),
+        ("text/x-shellscript", ""),
+        ("text/x-shellscript", "#!/bin/bash\n"),
+        ("text/cloud-config", "#cloud-config\n"),
+    ] {
+        let text = message(mime, begin);
+        let line = 7 + begin.lines().count();
+        assert_has(
+            &shown(&machine(&text)),
+            &[
+                "adopted: cluster name demo\n",
+                "chosen: AL2023",
+                "expected: label team=data: has no effect where it stands",
+                "expected: capacity for 50 pods: has no effect where it stands",
+                &format!(
+                    "note: part-001 is a NodeConfig (line {line}), and its type is `{mime}`: nodeadm reads only parts with the header \
+                     `Content-Type: application/node.eks.aws`\n"
+                ),
+            ],
+        );
+    }
+    let right = shown(&machine(&message("application/node.eks.aws; charset=utf-8", "")));
+    assert!(
+        !right.contains("is a NodeConfig") && !right.contains("has no effect"),
+        "{right}"
+    );
+    // Without parts, nodeadm reads the whole user data.
+    let whole = format!("#cloud-config\n{}", node_config("kubelet: {}", ""));
+    assert!(!shown(&machine(&whole)).contains("is a NodeConfig"));
+    let writes = message(
+        "text/x-shellscript",
+        "#!/bin/bash\ncat > /etc/eks/nodeadm.d/a.yaml <<'E'\n",
+    );
+    assert!(!shown(&machine(&writes)).contains("is a NodeConfig"), "{writes}");
+}
