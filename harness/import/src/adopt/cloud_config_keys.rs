@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use nodejoin_core::user_data::parse;
 
+use super::cloud_config_typos::meant_key;
+
 /// The keys that the modules of the built-in node images read, and those of cloud-init itself.
 const READ: [&str; 27] = [
     "bootcmd",
@@ -78,7 +80,8 @@ pub(super) fn without_effect(user_data: &[u8], has_disks: bool) -> Vec<String> {
         false => format!("`{key}` of the cloud-config, for which the node image has no module"),
     };
     keys.into_iter()
-        .filter(|key| !is_read(key))
+        // Misspelt ones have a sentence of their own.
+        .filter(|key| !is_read(key) && meant_key(key).is_none())
         .map(sentence)
         .collect()
 }

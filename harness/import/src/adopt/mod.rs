@@ -35,6 +35,7 @@
 //! | `stack` | the CloudFormation stack that user data reads |
 //! | `endpoint` | the endpoint, and whether EKS can have it |
 //! | `cluster` | the cluster and the instance of the scenario |
+//! | `cloud_config_typos` | misspelt keys of a cloud-config |
 //! | `cloud_config_keys` | keys of a cloud-config that have no effect |
 //! | `stand_ins` | names values of the cluster that no file states |
 //! | `lost_lines` | lines that nothing runs |
@@ -54,6 +55,7 @@ mod angle_names;
 mod assigned;
 mod bootstrap_call;
 mod cloud_config_keys;
+mod cloud_config_typos;
 mod cluster;
 mod drop_in_folders;
 mod endpoint;

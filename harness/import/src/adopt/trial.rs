@@ -11,6 +11,7 @@ use super::added_keys::AddedKeys;
 use super::ami::{self, AmiFiles};
 use super::bootstrap_call::BootstrapCall;
 use super::cloud_config_keys;
+use super::cloud_config_typos;
 use super::cluster::{self, Surroundings};
 use super::drop_in_folders;
 use super::error::AdoptError;
@@ -168,6 +169,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         line(&mut report, AdoptionKind::NotChecked, text);
     }
     let swap = cloud_config_keys::swap(own, &stated.text);
+    let misspelt = cloud_config_typos::misspelt(own, &lines);
     let ignored: BTreeSet<String> = stated.calls.iter().flat_map(BootstrapCall::ignored).collect();
     let lost = lost_lines::lost_lines(own, &stated, &lines);
     let unread = drop_in_folders::unread(&String::from_utf8_lossy(&own_plain), &stated.text, &lines);
@@ -178,7 +180,8 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         .chain(&unread)
         .chain(lost_variable.as_ref().map(|variable| &variable.why))
         .chain(&machine.problems)
-        .chain(&swap);
+        .chain(&swap)
+        .chain(&misspelt);
     for text in texts {
         line(&mut report, AdoptionKind::Problem, text);
     }

@@ -286,3 +286,15 @@ fn a_flag_that_becomes_the_name_of_the_cluster_is_named() {
     );
     assert!(!call("prod --max-pods=20").contains("for the name of the cluster"));
 }
+
+#[test]
+fn a_misspelt_key_of_a_cloud_config_is_named_once() {
+    let text =
+        "#cloud-config\nwrite_file:\n- { path: /a, content: b }\nruncmd:\n- /etc/eks/bootstrap.sh demo\n";
+    let shown = shown(&machine(text));
+    assert_has(
+        &shown,
+        &["note: cloud-init has no key `write_file` (line 2) and ignores it; did you mean `write_files`?\n"],
+    );
+    assert!(!shown.contains("not checked: `write_file`"), "{shown}");
+}
