@@ -92,11 +92,47 @@ pub(crate) struct BootstrapCall {
     replaced: Vec<String>,
     /// A word such as `--max-pods=20` before the name of the cluster: the script takes it for the name.
     as_name: Option<String>,
+    /// Flags that the shell does not pass to the script, as the line before them does not end with a backslash.
+    cut: CutFlags,
+}
+
+/// Flags in lines that are commands of their own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct CutFlags {
+    /// The first word of each such line.
+    commands: Vec<String>,
+    /// Arguments of the kubelet in them.
+    arguments: Vec<String>,
 }
 
 /// The calls of a script, in order.
 pub(crate) fn calls(script: &ShellScript) -> Vec<BootstrapCall> {
-    script.commands.iter().filter_map(call).collect()
+    let commands = script.commands.iter().enumerate();
+    let calls = commands.filter_map(|(index, command)| {
+        let mut call = call(command)?;
+        call.cut = CutFlags::behind(&script.commands[index + 1..]);
+        Some(call)
+    });
+    calls.collect()
+}
+
+impl CutFlags {
+    /// Those in the commands behind a call. No program has a name that begins with two hyphens.
+    fn behind(commands: &[ShellCommand]) -> Self {
+        let mut cut = Self::default();
+        let is_flag = |word: &&String| word.starts_with("--");
+        for command in commands {
+            let Some(first) = command.words.first().filter(is_flag) else {
+                break;
+            };
+            cut.commands.push(first.clone());
+            let mut meant = BootstrapCall::default();
+            meant.arguments(&command.words);
+            cut.arguments.append(&mut meant.lost_flags());
+            cut.arguments.extend(meant.values.remove(ARGUMENTS));
+        }
+        cut
+    }
 }
 
 fn call(command: &ShellCommand) -> Option<BootstrapCall> {
@@ -169,6 +205,7 @@ impl BootstrapCall {
         unknown
             .chain(joined)
             .chain(self.replaced.iter().cloned())
+            .chain(self.cut.arguments.iter().cloned())
             .collect()
     }
 
@@ -206,8 +243,14 @@ impl BootstrapCall {
                  quotes, or interrupt the single ones, `'\"{command}\"'`"
             )
         });
+        let cut = self.cut.commands.iter().map(|flag| {
+            format!(
+                "the call of bootstrap.sh ends before `{flag}`, because a backslash is not the last character of the line before it: the shell \
+                 runs `{flag}` as a command (`{flag}: command not found`), and bootstrap.sh does not get it; end the line before it with `\\`"
+            )
+        });
         let all = unknown.chain(as_name).chain(joined).chain(repeated).chain(glued);
-        all.chain(literal).collect()
+        all.chain(literal).chain(cut).collect()
     }
 
     /// What to do about a word before the name of the cluster. Most often the arguments of the kubelet lack quotes, so
@@ -366,6 +409,30 @@ mod tests {
         let call = one("/etc/eks/bootstrap.sh demo--kubelet-extra-args '--v=2'\n");
         assert_eq!(call.cluster.as_deref(), Some("demo"));
         assert!(call.ignored()[0].starts_with("a blank is missing before `--kubelet-extra-args`"));
+    }
+
+    #[test]
+    fn flags_behind_a_line_without_its_backslash_are_cut_off() {
+        for text in [
+            "/etc/eks/bootstrap.sh demo\n  --kubelet-extra-args '--max-pods=3'\n",
+            "/etc/eks/bootstrap.sh demo \\ \n  --kubelet-extra-args '--max-pods=3'\n",
+            "/etc/eks/bootstrap.sh demo\n--use-max-pods false \\\n--kubelet-extra-args '--max-pods=3'\n",
+            "/etc/eks/bootstrap.sh demo\n\n--use-max-pods false\n# x\n--kubelet-extra-args '--max-pods=3'\n",
+        ] {
+            let call = one(text);
+            assert_eq!(call.lost_flags(), ["--max-pods=3"], "{text}");
+            let flag = call.cut.commands.last().unwrap();
+            let expected = format!("the call of bootstrap.sh ends before `{flag}`");
+            assert!(call.ignored().last().unwrap().starts_with(&expected), "{text}");
+        }
+        for text in [
+            "/etc/eks/bootstrap.sh demo \\\n  --kubelet-extra-args '--max-pods=3'\n",
+            "/etc/eks/bootstrap.sh demo \\\r\n  --kubelet-extra-args '--max-pods=3'\r\n",
+            "/etc/eks/bootstrap.sh demo\necho x\n--kubelet-extra-args '--max-pods=3'\n",
+            "/etc/eks/bootstrap.sh demo --kubelet-extra-args '\n  --max-pods=3\n  --v=2'\n",
+        ] {
+            assert_eq!(one(text).cut, CutFlags::default(), "{text}");
+        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use super::drop_in_folders;
 use super::kubelet_flags::KubeletFlags;
-use super::lost_lines::flags_behind_cut_commands;
 use super::lost_variables::LostVariable;
 use super::stated::Stated;
 use crate::mime;
@@ -32,9 +31,6 @@ impl LostFlags {
         }
         for text in &stated.configs.lost_flags {
             lost.add(text.clone(), true);
-        }
-        for text in flags_behind_cut_commands(&stated.text) {
-            lost.add(text, is_only_call);
         }
         for text in drop_in_folders::lost_flags(user_data) {
             lost.add(text, true);

@@ -81,24 +81,6 @@ pub(super) fn unusable_configs(user_data: &[u8], lines: &SourceLines<'_>) -> Vec
     unusable.collect()
 }
 
-/// Flags of the kubelet in the lines behind a command that a blank ends.
-pub(super) fn flags_behind_cut_commands(text: &str) -> Vec<String> {
-    let mut flags = Vec::new();
-    let mut is_behind = false;
-    for line in text.lines() {
-        let line_of_flags = line.trim().trim_end_matches('\\').trim_end();
-        if is_behind && line_of_flags.starts_with("--") {
-            let given = line_of_flags.strip_prefix("--kubelet-extra-args");
-            let given = given.map(|given| given.trim_start_matches(['=', ' ']));
-            flags.extend(given.map(|given| given.trim_matches(['\'', '"']).to_owned()));
-        } else {
-            is_behind = false;
-        }
-        is_behind |= cut_command(line).is_some();
-    }
-    flags
-}
-
 /// The command of a line whose backslash a blank follows.
 fn cut_command(line: &str) -> Option<&str> {
     let command = line

@@ -120,6 +120,19 @@ fn lines_without_an_effect_are_noted() {
             "expected: capacity for 20 pods: has no effect",
         ],
     );
+    let without = shown(&machine(
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n  --kubelet-extra-args '--node-labels=a=b --max-pods=20'\n",
+    ));
+    assert_has(
+        &without,
+        &[
+            "expected: label a=b: has no effect where it stands",
+            "expected: capacity for 20 pods: has no effect",
+            "note: the call of bootstrap.sh ends before `--kubelet-extra-args`, because a backslash is not the last character of the line \
+             before it: the shell runs `--kubelet-extra-args` as a command (`--kubelet-extra-args: command not found`)",
+        ],
+    );
+    assert!(!without.contains("not checked"), "{without}");
     let behind_blank = message("true").replacen("--//\n", "--//\n\n", 1);
     assert_has(
         &shown(&machine(&behind_blank)),
