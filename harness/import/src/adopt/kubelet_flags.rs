@@ -15,6 +15,8 @@ pub(crate) struct KubeletFlags {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) taints: Vec<Taint>,
     pub(crate) max_pods: Option<u32>,
+    /// Values of `--max-pods` that a later one of the same command line replaces.
+    pub(crate) replaced_max_pods: Vec<u32>,
     /// What cannot be read, in words of a report.
     pub(crate) unclear: Vec<String>,
 }
@@ -61,7 +63,22 @@ impl KubeletFlags {
     pub(super) fn remove(&mut self, others: &Self) {
         self.labels.retain(|key, _| !others.labels.contains_key(key));
         self.taints.retain(|taint| !others.taints.contains(taint));
-        self.max_pods = self.max_pods.filter(|pods| others.max_pods != Some(*pods));
+        let is_passed = |pods: u32| others.max_pods == Some(pods) || others.replaced_max_pods.contains(&pods);
+        self.max_pods = self.max_pods.filter(|pods| !is_passed(*pods));
+    }
+
+    /// A sentence for each `--max-pods` that has no effect.
+    pub(super) fn replaced(&self) -> Vec<String> {
+        let last = self.max_pods.map_or_else(
+            || "is read in a run only".to_owned(),
+            |pods| format!("is `--max-pods={pods}`"),
+        );
+        let sentence = |pods: &u32| {
+            format!(
+                "`--max-pods={pods}` has no effect: of several, the kubelet takes the last one, which {last}"
+            )
+        };
+        self.replaced_max_pods.iter().map(sentence).collect()
     }
 
     /// The flags that state this.
@@ -115,9 +132,17 @@ impl KubeletFlags {
     }
 
     fn max_pods(&mut self, value: &str) {
+        let earlier = self.max_pods.take();
         match value.parse() {
-            Ok(number) => self.max_pods = Some(number),
-            Err(_) => self.unclear.push(format!("`--max-pods={}`", shown(value))),
+            Ok(number) => {
+                self.replaced_max_pods
+                    .extend(earlier.filter(|earlier| *earlier != number));
+                self.max_pods = Some(number);
+            }
+            Err(_) => {
+                self.replaced_max_pods.extend(earlier);
+                self.unclear.push(format!("`--max-pods={}`", shown(value)));
+            }
         }
     }
 }
@@ -224,6 +249,12 @@ mod tests {
         let mut flags = read("--node-labels=a=1,b=2 --max-pods=1");
         flags.add("--node-labels=b=3 --max-pods=2");
         assert_eq!((labels(&flags).as_str(), flags.max_pods), ("a=1,b=3", Some(2)));
+        let expected = "`--max-pods=1` has no effect: of several, the kubelet takes the last one, which is `--max-pods=2`";
+        assert_eq!(flags.replaced(), [expected]);
+        flags.add("--max-pods=2");
+        assert_eq!(flags.replaced(), [expected]);
+        flags.add(&format!("--max-pods={UNKNOWN}"));
+        assert_eq!((flags.max_pods, flags.replaced().len()), (None, 2));
     }
 
     #[test]

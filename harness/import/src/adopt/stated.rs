@@ -213,7 +213,10 @@ impl Stated {
                 .unclear
                 .push("flags of several calls of the bootstrap script".to_owned());
         } else if let Some(arguments) = call.values.get("--kubelet-extra-args") {
+            // Those of a NodeConfig are another command line.
+            let of_configs = self.flags.max_pods.take();
             self.flags.add(arguments);
+            self.flags.max_pods = self.flags.max_pods.or(of_configs);
         }
         if let Some(labels) = self.variables.get("NODE_LABELS") {
             self.flags.add(&format!("--node-labels={labels}"));
@@ -272,8 +275,10 @@ fn literal_of(line: &str, flag: &str) -> Option<String> {
     let last = value[..end].rfind(['=', ':']).unwrap_or(0);
     let slash = value[last..end].find('/').map(|slash| last + slash);
     let words = value[..slash.unwrap_or(end)].split(',');
-    let known: Vec<&str> = words.filter(|word| !word.contains(['$', UNKNOWN])).collect();
-    let value = known.join(",");
+    let known = words.filter(|word| !word.is_empty() && !word.contains(['$', UNKNOWN]));
+    let value = known.collect::<Vec<_>>().join(",");
+    // The end of a list of YAML.
+    let value = value.trim_end_matches([']', '}']).to_owned();
     (!value.is_empty()).then_some(value)
 }
 

@@ -170,12 +170,14 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     }
     let swap = cloud_config_keys::swap(own, &stated.text);
     let misspelt = cloud_config_typos::misspelt(own, &lines);
+    let replaced = stated.flags.replaced();
     let ignored: BTreeSet<String> = stated.calls.iter().flat_map(BootstrapCall::ignored).collect();
     let lost = lost_lines::lost_lines(own, &stated, &lines);
     let unread = drop_in_folders::unread(&String::from_utf8_lossy(&own_plain), &stated.text, &lines);
     let texts = ignored
         .iter()
         .chain(&stated.configs.ignored)
+        .chain(&replaced)
         .chain(&lost)
         .chain(&unread)
         .chain(lost_variable.as_ref().map(|variable| &variable.why))

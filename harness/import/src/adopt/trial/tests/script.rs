@@ -311,3 +311,26 @@ fn a_misspelt_key_of_a_cloud_config_is_named_once() {
     );
     assert!(!shown.contains("not checked: `write_file`"), "{shown}");
 }
+
+#[test]
+fn the_last_of_several_numbers_of_pods_is_expected() {
+    let lost = "note: `--max-pods=20` has no effect: of several, the kubelet takes the last one, which is `--max-pods=30`\n";
+    let call = "#!/bin/bash\n/etc/eks/bootstrap.sh demo --use-max-pods false --kubelet-extra-args '--max-pods=20 --node-labels=a=b --max-pods=30'\n";
+    let config = node_config("kubelet: { flags: [--max-pods=20, --v=2, --max-pods=30] }", "");
+    for text in [call, &config] {
+        let shown = shown(&machine(text));
+        assert_has(&shown, &["expected: capacity for 30 pods\n", lost]);
+        assert!(!shown.contains("not checked"), "{shown}");
+    }
+    let open =
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args \"--max-pods=20 --max-pods=$(pods)\"\n";
+    let open = shown(&machine(open));
+    assert_has(
+        &open,
+        &[
+            "not checked: `--max-pods=...`",
+            "note: `--max-pods=20` has no effect",
+        ],
+    );
+    assert!(!open.contains("capacity for"), "{open}");
+}
