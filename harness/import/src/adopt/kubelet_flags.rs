@@ -17,6 +17,8 @@ pub(crate) struct KubeletFlags {
     pub(crate) max_pods: Option<u32>,
     /// Values of `--max-pods` that a later one of the same command line replaces.
     pub(crate) replaced_max_pods: Vec<u32>,
+    /// Addresses of `--cluster-dns`, which replace those of the kubelet's configuration. Several flags add up.
+    pub(crate) dns: Vec<String>,
     /// What cannot be read, in words of a report.
     pub(crate) unclear: Vec<String>,
 }
@@ -51,6 +53,7 @@ impl KubeletFlags {
                 ("--node-labels", Some(value)) => self.labels(value),
                 ("--register-with-taints", Some(value)) => self.taints(value),
                 ("--max-pods", Some(value)) => self.max_pods(value),
+                ("--cluster-dns", Some(value)) => self.dns(value),
                 (flag, None) if READ.contains(&flag) => {
                     self.unclear.push(format!("`{flag}` without a value"));
                 }
@@ -129,6 +132,19 @@ impl KubeletFlags {
                 None => self.unclear.push(format!("the taint `{}`", shown(text))),
             }
         }
+    }
+
+    fn dns(&mut self, value: &str) {
+        if !is_literal(value) {
+            self.unclear.push(format!("`--cluster-dns={}`", shown(value)));
+        }
+        self.dns.extend(value.split(',').map(str::to_owned));
+    }
+
+    /// The addresses of `--cluster-dns`; none if only a run shows one of them. `None`: without the flag.
+    pub(super) fn cluster_dns(&self) -> Option<Vec<String>> {
+        let is_known = self.dns.iter().all(|address| is_literal(address));
+        (!self.dns.is_empty()).then(|| if is_known { self.dns.clone() } else { Vec::new() })
     }
 
     fn max_pods(&mut self, value: &str) {

@@ -198,6 +198,10 @@ impl Stated {
         };
         self.known_dns = first([self.dns.first().cloned(), variable(DNS_VARIABLES), None, None]);
         self.kubelet(&call);
+        if let Some(dns) = self.flags.cluster_dns() {
+            self.known_dns = self.known_dns.take().or_else(|| dns.first().cloned());
+            self.dns = dns;
+        }
     }
 
     /// Flags of the kubelet. Several different calls contradict each other: which of them runs is not known.
@@ -361,6 +365,28 @@ mod tests {
         assert_eq!(stated("/etc/eks/bootstrap.sh demo"), (Vec::new(), known.clone()));
         let passed = stated("/etc/eks/bootstrap.sh demo --dns-cluster-ip $K8S_CLUSTER_DNS_IP");
         assert_eq!(passed, (vec!["172.20.0.10".to_owned()], known));
+    }
+
+    /// The kubelet prefers its flags to its configuration.
+    #[test]
+    fn a_flag_with_the_address_of_dns_takes_precedence() {
+        let stated = |arguments: &str| {
+            let text = format!(
+                "#!/bin/bash\n/etc/eks/bootstrap.sh demo --dns-cluster-ip 172.20.0.10 --kubelet-extra-args \"{arguments}\"\n"
+            );
+            Stated::of(text.as_bytes())
+        };
+        let local = stated("--cluster-dns=169.254.20.10,172.20.0.11 --cluster-dns 172.20.0.12");
+        assert_eq!(local.dns, ["169.254.20.10", "172.20.0.11", "172.20.0.12"]);
+        assert_eq!(local.known_dns.as_deref(), Some("172.20.0.10"));
+        let open = stated("--cluster-dns=$DNS");
+        assert_eq!(
+            (open.dns.len(), open.flags.unclear),
+            (0, vec!["`--cluster-dns=...`".to_owned()])
+        );
+        let config = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { config: { clusterDNS: [172.20.0.10] }, \
+                      flags: [--cluster-dns=169.254.20.10] } }\n";
+        assert_eq!(Stated::of(config.as_bytes()).dns, ["169.254.20.10"]);
     }
 
     #[test]
