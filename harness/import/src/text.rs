@@ -164,7 +164,7 @@ pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) ->
             machine.system = System::Bottlerocket;
             family(&mut machine.traits, AmiFamily::Bottlerocket);
             let table = settings(text)?;
-            machine.notes.append(&mut bottlerocket::check(text, &table)?);
+            machine.problems.append(&mut bottlerocket::check(text, &table)?);
             bottlerocket::describe(&table, &mut machine.traits);
         }
         FileFormat::WindowsScript => {

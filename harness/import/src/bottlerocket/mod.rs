@@ -1,6 +1,8 @@
 //! Checks settings of Bottlerocket, and reads what they state about the node.
 //!
-//! Bottlerocket rejects all of its user data for one unknown key.
+//! Bottlerocket rejects all of its user data for one unknown key: its API denies unknown fields, and
+//! `early-boot-config` ends with the error. Each release has more keys than the one before it, so that not every key
+//! that is unknown here is wrong.
 //!
 //! | module | content |
 //! | --- | --- |
@@ -22,26 +24,28 @@ pub(crate) use node_config::{Translated, translated};
 /// What a node needs; EKS adds them in a managed node group.
 const REQUIRED: &[&str] = &["api-server", "cluster-certificate", "cluster-name"];
 
-/// Checks the keys, and returns notes about those that are missing or that this program does not know.
+/// Checks the keys, and returns problems: those that this program does not know, which newer releases may have.
 ///
 /// # Errors
 /// A misspelled key, or a value of the wrong type.
 pub(crate) fn check(text: &str, table: &toml::Table) -> Result<Vec<String>, ImportError> {
-    let mut notes = Vec::new();
+    let mut problems = Vec::new();
     let Some(settings) = table.get("settings").and_then(toml::Value::as_table) else {
-        return Ok(vec!["there is no table `settings`".to_owned()]);
+        return Ok(vec![
+            "there is no table `settings`: Bottlerocket rejects the user data".to_owned(),
+        ]);
     };
-    keys(text, "settings", settings, SETTINGS, &mut notes)?;
+    keys(text, "settings", settings, SETTINGS, &mut problems)?;
     let empty = toml::Table::new();
     let kubernetes = settings
         .get("kubernetes")
         .and_then(toml::Value::as_table)
         .unwrap_or(&empty);
     let known: Vec<&str> = KUBERNETES.iter().map(|key| key.name).collect();
-    keys(text, "settings.kubernetes", kubernetes, &known, &mut notes)?;
+    keys(text, "settings.kubernetes", kubernetes, &known, &mut problems)?;
     types(text, kubernetes)?;
     complete(text, kubernetes)?;
-    Ok(notes)
+    Ok(problems)
 }
 
 /// A node without its cluster does not join. Settings with none of the keys are those of a managed node group, to which
@@ -81,7 +85,7 @@ fn keys(
     path: &str,
     table: &toml::Table,
     known: &[&str],
-    notes: &mut Vec<String>,
+    problems: &mut Vec<String>,
 ) -> Result<(), ImportError> {
     for key in table.keys().filter(|key| !known.contains(&key.as_str())) {
         match nearest(key, known.iter().copied()).filter(|meant| is_misspelled(key, meant)) {
@@ -89,7 +93,10 @@ fn keys(
                 let problem = format!("unknown setting `{path}.{key}`; did you mean `{meant}`?");
                 return Err(invalid(text, key, problem));
             }
-            None => notes.push(format!("nodejoin does not know the setting `{path}.{key}`")),
+            None => problems.push(format!(
+                "nodejoin knows no setting `{path}.{key}`: if your release of Bottlerocket has none either, it rejects all of its user data, \
+                 and the node does not join"
+            )),
         }
     }
     Ok(())

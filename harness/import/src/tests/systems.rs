@@ -42,13 +42,22 @@ fn settings_that_bottlerocket_rejects_are_refused() {
     insta::assert_snapshot!(all_refused(&files));
     let unknown = machine(&format!("{SETTINGS}[settings.zzz]\nq = 1\n"));
     assert!(
-        unknown.notes[0].contains("does not know the setting `settings.zzz`"),
+        unknown.problems[0].contains(
+            "knows no setting `settings.zzz`: if your release of Bottlerocket has none either, it rejects"
+        ),
         "{:?}",
-        unknown.notes
+        unknown.problems
     );
+    let newer =
+        "container-log-max-workers = 2\nimage-maximum-gc-age = \"1h\"\nfail-cgroup-v1 = false\nmax-pods";
+    let newer = format!(
+        "{}[settings.kubelet-dra-drivers.nvidia]\nx = 1\n[settings.nvidia-container-runtime]\nx = true\n",
+        SETTINGS.replace("max-pods", newer)
+    );
+    assert_eq!(machine(&newer).problems, [""; 0]);
     let part = machine("[settings.host-containers.admin]\nenabled = true\n");
     assert_eq!(
-        part.notes, [""; 0],
+        part.problems, [""; 0],
         "EKS adds the cluster in a managed node group"
     );
 }
