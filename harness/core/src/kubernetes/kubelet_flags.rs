@@ -124,15 +124,19 @@ const COMMON: &[&str] = &[
     "--volume-stats-agg-period",
 ];
 
-/// The flag of a version of the kubelet that is most similar to an unknown one.
-#[must_use]
-pub fn nearest_kubelet_flag(flag: &str, minor: Minor) -> Option<&'static str> {
+/// The flags that at least one version of the kubelet has.
+pub fn kubelet_flags() -> impl Iterator<Item = &'static str> + Clone {
     let of_some = differences()
         .iter()
         .filter(|row| row.what == DifferenceKind::KubeletFlag);
-    let all = COMMON.iter().copied().chain(of_some.map(|row| row.name));
+    COMMON.iter().copied().chain(of_some.map(|row| row.name))
+}
+
+/// The flag of a version of the kubelet that is most similar to an unknown one.
+#[must_use]
+pub fn nearest_kubelet_flag(flag: &str, minor: Minor) -> Option<&'static str> {
     let name = |flag: &'static str| -> &'static str { flag.trim_start_matches('-') };
-    let mut known = all.filter(|known| kubelet_knows_flag(known, minor));
+    let mut known = kubelet_flags().filter(|known| kubelet_knows_flag(known, minor));
     let found = nearest(flag.trim_start_matches('-'), known.clone().map(name))?;
     known.find(|known| name(known) == found)
 }

@@ -32,7 +32,7 @@ pub use differences::{
     kubeadm_api, kubelet_config_map, kubelet_knows_flag, kubelet_reads, looks_again, newer_than,
     refuses_cgroup_v1, takes_config_dir, token_review_api,
 };
-pub use kubelet_flags::nearest_kubelet_flag;
+pub use kubelet_flags::{kubelet_flags, nearest_kubelet_flag};
 pub(crate) use registered::{
     canonical_taint, labels_of_flag, labels_of_node, taint_texts, taints_of_node, value_of_flag,
 };

@@ -11,6 +11,8 @@ const SHELLS: [&str; 3] = ["bash", "sh", "dash"];
 /// A script, as far as it can be read.
 #[derive(Debug, Default)]
 pub(crate) struct ShellScript {
+    /// The lines of its text, with those of here-documents.
+    pub(crate) lines: Vec<String>,
     pub(crate) commands: Vec<ShellCommand>,
     /// The bodies of here-documents.
     pub(crate) documents: Vec<String>,
@@ -27,14 +29,23 @@ pub(crate) struct ShellCommand {
     pub(crate) words: Vec<String>,
     /// The environment: exported variables, and assignments before the command.
     pub(crate) environment: BTreeMap<String, String>,
+    /// The line of the script, from 1, with its first word, and the one whose line break ends it.
+    pub(crate) first_line: usize,
+    pub(crate) last_line: usize,
 }
 
 /// Reads a script.
 pub(crate) fn read(text: &str) -> ShellScript {
-    let (text, documents) = without_documents(text);
+    let lines = text.lines().map(str::to_owned).collect();
+    let (text, numbers, documents) = without_documents(text);
+    let rest: Vec<char> = text.chars().collect();
+    let breaks = (0..rest.len()).filter(|at| rest[*at] == '\n').collect();
     let mut reader = Reader {
-        rest: text.chars().collect(),
+        rest,
+        breaks,
+        numbers,
         at: 0,
+        start: 0,
         depth: 0,
         variables: BTreeMap::new(),
         exported: Vec::new(),
@@ -47,6 +58,7 @@ pub(crate) fn read(text: &str) -> ShellScript {
         reader.command(words);
     }
     ShellScript {
+        lines,
         variables: reader.variables,
         exported: reader.exported,
         ..reader.script
@@ -66,20 +78,23 @@ pub(crate) fn inner(command: &ShellCommand) -> Option<&str> {
     arguments.next().map(String::as_str)
 }
 
-/// Splits off the bodies of here-documents.
-fn without_documents(text: &str) -> (String, Vec<String>) {
+/// Splits off the bodies of here-documents. The numbers are those of the lines that remain.
+fn without_documents(text: &str) -> (String, Vec<usize>, Vec<String>) {
     let mut kept = String::new();
+    let mut numbers = Vec::new();
     let mut documents = Vec::new();
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
+    let mut lines = (1..).zip(text.lines());
+    while let Some((number, line)) = lines.next() {
         let line = line.strip_suffix('\r').unwrap_or(line);
         kept.push_str(line);
         kept.push('\n');
+        numbers.push(number);
         let Some(end) = delimiter(line) else { continue };
-        let body: Vec<&str> = lines.by_ref().take_while(|line| line.trim() != end).collect();
+        let inside = lines.by_ref().take_while(|(_, line)| line.trim() != end);
+        let body: Vec<&str> = inside.map(|(_, line)| line).collect();
         documents.push(body.join("\n"));
     }
-    (kept, documents)
+    (kept, numbers, documents)
 }
 
 /// The word that ends a here-document which begins in this line.
@@ -102,7 +117,13 @@ fn delimiter(line: &str) -> Option<String> {
 
 struct Reader {
     rest: Vec<char>,
+    /// Where its lines end.
+    breaks: Vec<usize>,
+    /// The numbers of its lines in the script.
+    numbers: Vec<usize>,
     at: usize,
+    /// Where the first word of a command begins.
+    start: usize,
     /// Of `if`, loops and functions: what is set in them may not be set.
     depth: usize,
     variables: BTreeMap<String, String>,
@@ -136,9 +157,24 @@ impl Reader {
                     return Some(words);
                 }
                 Some('<' | '>') => self.redirection(&mut words),
-                Some(_) => words.push(self.word()),
+                Some(_) => {
+                    if words.is_empty() {
+                        self.start = self.at;
+                    }
+                    words.push(self.word());
+                }
             }
         }
+    }
+
+    /// The number of the line with a character, or of the one that it ends.
+    fn line_of(&self, at: usize) -> usize {
+        let index = self.breaks.partition_point(|end| *end < at);
+        self.numbers
+            .get(index)
+            .or(self.numbers.last())
+            .copied()
+            .unwrap_or(1)
     }
 
     fn skip_line(&mut self) {
@@ -333,8 +369,13 @@ impl Reader {
             .filter_map(|name| Some((name.clone(), self.variables.get(name)?.clone())))
             .collect();
         environment.extend(words[..split].iter().filter_map(|word| assignment(word)));
-        let words = words.split_off(split);
-        self.script.commands.push(ShellCommand { words, environment });
+        self.script.commands.push(ShellCommand {
+            words: words.split_off(split),
+            environment,
+            first_line: self.line_of(self.start),
+            // The character that ends the command is behind it.
+            last_line: self.line_of(self.at.saturating_sub(1)),
+        });
     }
 
     fn assign_word(&mut self, word: &str, is_export: bool) {
@@ -366,89 +407,4 @@ fn assignment(word: &str) -> Option<(String, String)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(text: &str) -> Vec<Vec<String>> {
-        let shown = |word: String| word.replace(UNKNOWN, "?");
-        let commands = read(text).commands.into_iter();
-        commands
-            .map(|command| command.words.into_iter().map(shown).collect())
-            .collect()
-    }
-
-    #[test]
-    fn words_are_split_as_in_a_shell() {
-        for (text, expected) in [
-            (
-                "a 'b c' \"d $x\" e\\ f # g\n",
-                vec![vec!["a", "b c", "d ?", "e f"]],
-            ),
-            (
-                "a \\\n  b; c && d | e\n",
-                vec![vec!["a", "b"], vec!["c"], vec!["d"], vec!["e"]],
-            ),
-            ("a b >/var/log/x 2>&1 c\n", vec![vec!["a", "b", "c"]]),
-            ("exec > >(tee /x|logger) 2>&1\na\n", vec![vec!["exec"], vec!["a"]]),
-            (
-                "X=1\na $X ${X} ${Y:-2} ${Y} $(b $(c)) `d`\n",
-                vec![vec!["a", "1", "1", "2", "?", "?", "?"]],
-            ),
-            ("if ! a; then\n  b\nfi\n", vec![vec!["a"], vec!["b"]]),
-        ] {
-            assert_eq!(words(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn an_unclosed_bracket_or_quote_hides_no_command() {
-        for text in ["a ${x)\nb c\n", "a $(x}\nb c\n", "a \"x\nb c\n", "a `x\nb c\n"] {
-            assert_eq!(words(text).last().unwrap(), &["b", "c"], "{text}");
-        }
-    }
-
-    #[test]
-    fn a_value_that_depends_on_a_condition_is_unknown() {
-        assert_eq!(
-            words("X=1\nif a; then X=2; fi\nb $X\n"),
-            [vec!["a"], vec!["b", "?"]]
-        );
-        assert_eq!(words("X=1\nX=\"$X 2\"\nb \"$X\"\n"), [vec!["b", "1 2"]]);
-    }
-
-    #[test]
-    fn a_command_has_exported_variables_and_those_before_it() {
-        let script = read("export A=1\nB=2\nC=3 run\n");
-        let environment = &script.commands[0].environment;
-        let pairs: Vec<_> = environment
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect();
-        assert_eq!(pairs, ["A=1", "C=3"]);
-    }
-
-    #[test]
-    fn bodies_of_here_documents_are_no_commands() {
-        let script = read("cat >/x <<'EOF'\nrun me\nEOF\na <<<b\n");
-        assert_eq!(script.documents, ["run me"]);
-        assert_eq!(script.commands.len(), 2);
-    }
-
-    #[test]
-    fn a_shell_runs_the_script_in_its_argument() {
-        let inner = |text: &str| super::inner(&read(text).commands[0]).map(str::to_owned);
-        assert_eq!(inner("sudo /bin/bash -ec 'a b' c\n").as_deref(), Some("a b"));
-        for text in ["bash x.sh -c d\n", "bash -x y\n", "tar -c d\n", "bash -c\n"] {
-            assert_eq!(inner(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn unfinished_text_ends() {
-        for text in [
-            "a 'b", "a \"b", "a ${b", "a $(b", "a `b", "a \\", "a <<E\nb", "${", "$", "a >",
-        ] {
-            let _ = read(text);
-        }
-    }
-}
+mod tests;
