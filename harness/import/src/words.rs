@@ -33,6 +33,18 @@ pub(crate) fn set_option(name: &str) -> String {
     }
 }
 
+/// Letters of a longer word, such as a certificate, in a message.
+const SHOWN: usize = 60;
+
+/// A text for a message, without the ends of its long words.
+pub(crate) fn shortened(text: &str) -> String {
+    let short = |word: &str| match word.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &word[..end]),
+        None => word.to_owned(),
+    };
+    text.split(' ').map(short).collect::<Vec<_>>().join(" ")
+}
+
 /// The effect of a taint, as Kubernetes or the API of EKS writes it.
 pub(crate) fn effect(word: &str) -> Option<TaintEffect> {
     match word {

@@ -70,15 +70,16 @@ impl KubeletFlags {
         self.max_pods = self.max_pods.filter(|pods| !is_passed(*pods));
     }
 
-    /// A sentence for each `--max-pods` that has no effect.
-    pub(super) fn replaced(&self) -> Vec<String> {
+    /// A sentence for each `--max-pods` that has no effect. `place` says where a flag is.
+    pub(super) fn replaced(&self, place: &dyn Fn(&str) -> String) -> Vec<String> {
         let last = self.max_pods.map_or_else(
             || "is read in a run only".to_owned(),
             |pods| format!("is `--max-pods={pods}`"),
         );
         let sentence = |pods: &u32| {
+            let place = place(&format!("--max-pods={pods}"));
             format!(
-                "`--max-pods={pods}` has no effect: of several, the kubelet takes the last one, which {last}"
+                "`--max-pods={pods}`{place} has no effect: of several, the kubelet takes the last one, which {last}"
             )
         };
         self.replaced_max_pods.iter().map(sentence).collect()
@@ -266,11 +267,12 @@ mod tests {
         flags.add("--node-labels=b=3 --max-pods=2");
         assert_eq!((labels(&flags).as_str(), flags.max_pods), ("a=1,b=3", Some(2)));
         let expected = "`--max-pods=1` has no effect: of several, the kubelet takes the last one, which is `--max-pods=2`";
-        assert_eq!(flags.replaced(), [expected]);
+        let replaced = |flags: &KubeletFlags| flags.replaced(&|_| String::new());
+        assert_eq!(replaced(&flags), [expected]);
         flags.add("--max-pods=2");
-        assert_eq!(flags.replaced(), [expected]);
+        assert_eq!(replaced(&flags), [expected]);
         flags.add(&format!("--max-pods={UNKNOWN}"));
-        assert_eq!((flags.max_pods, flags.replaced().len()), (None, 2));
+        assert_eq!((flags.max_pods, replaced(&flags).len()), (None, 2));
     }
 
     #[test]

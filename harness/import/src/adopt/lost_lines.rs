@@ -5,6 +5,7 @@ use nodejoin_core::user_data::{CloudConfig, parse};
 use super::stated::Stated;
 use crate::mime;
 use crate::source_lines::SourceLines;
+use crate::words::shortened;
 
 /// What a message calls a text whose line it cannot find in the user data.
 const USER_DATA: &str = "the user data";
@@ -98,6 +99,10 @@ fn cut_commands(stated: &Stated, lines: &SourceLines<'_>) -> Vec<String> {
         };
         let place = lines.known_place(&stated.text, number);
         let place = place.map(|place| format!(" in {place}")).unwrap_or_default();
+        if stated.lines_with_blanks.iter().any(|explained| explained == line) {
+            continue;
+        }
+        let command = shortened(command);
         let note =
             format!("a blank follows the backslash at the end of `{command}`{place}: the command ends there");
         // A script in an argument is read twice.

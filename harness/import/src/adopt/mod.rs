@@ -17,6 +17,7 @@
 //! | `shell` | reads the commands of a script without running it |
 //! | `kubelet_fields` | misspelt fields of the kubelet's configuration |
 //! | `kubelet_flags` | labels, taints and pod capacity in flags |
+//! | `kubelet_flag_names` | misspelt flags of the kubelet |
 //! | `bootstrap_call` | calls of the bootstrap script and of kubeadm |
 //! | `yaml_documents` | the YAML documents of a text |
 //! | `mistyped_parts` | NodeConfigs in parts of another type |
@@ -62,6 +63,7 @@ mod endpoint;
 mod error;
 mod expectations;
 mod kubelet_fields;
+mod kubelet_flag_names;
 mod kubelet_flags;
 mod kubelet_start;
 mod lost_flags;

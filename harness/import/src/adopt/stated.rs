@@ -23,6 +23,10 @@ const DNS_VARIABLES: &[&str] = &["CLUSTER_DNS", "K8S_CLUSTER_DNS_IP"];
 #[derive(Debug, Default)]
 pub(crate) struct Stated {
     pub(crate) calls: Vec<BootstrapCall>,
+    /// Arguments of the calls that the script does not read, each with what to do.
+    pub(crate) ignored_arguments: Vec<String>,
+    /// Lines of calls whose backslash a blank follows, if a message of these says so.
+    pub(crate) lines_with_blanks: Vec<String>,
     pub(crate) configs: NodeConfigs,
     /// The endpoint of a call of `kubeadm join`; empty if that call does not name it.
     pub(crate) kubeadm: Option<String>,
@@ -54,6 +58,8 @@ pub(crate) struct Stated {
 struct PartsReading<'a> {
     /// The cluster that a command of AWS names.
     described: Option<String>,
+    /// Whether a here-document is read, whose lines need not be those of a script.
+    is_document: bool,
     lines: &'a SourceLines<'a>,
 }
 
@@ -81,6 +87,7 @@ impl Stated {
         let has_parts = has_parts(&plain);
         let mut reading = PartsReading {
             described: None,
+            is_document: false,
             lines,
         };
         for part in &parsed.parts {
@@ -119,7 +126,9 @@ impl Stated {
         for inner in script.commands.iter().filter_map(shell::inner) {
             self.add(inner, reading);
         }
-        self.calls.extend(bootstrap_call::calls(&script));
+        for call in bootstrap_call::calls(&script) {
+            self.call(call, &script, reading);
+        }
         self.kubeadm = self
             .kubeadm
             .take()
@@ -134,12 +143,29 @@ impl Stated {
         self.documents(&script, reading);
     }
 
+    fn call(&mut self, mut call: BootstrapCall, script: &ShellScript, reading: &PartsReading<'_>) {
+        if reading.is_document {
+            call.forget_cut_flags();
+        }
+        for note in call.ignored(script, reading.lines) {
+            // A script in an argument is read twice.
+            if !self.ignored_arguments.contains(&note) {
+                self.ignored_arguments.push(note);
+            }
+        }
+        let blanks = call.lines_with_blanks(script).into_iter();
+        self.lines_with_blanks.extend(blanks.map(str::to_owned));
+        self.calls.push(call);
+    }
+
     /// Scripts write NodeConfigs and scripts by here-documents.
     fn documents(&mut self, script: &ShellScript, reading: &mut PartsReading<'_>) {
+        let was_document = std::mem::replace(&mut reading.is_document, true);
         for document in &script.documents {
             // A shell fills in variables of the document before: what remains of them is not known.
             self.add(document, reading);
         }
+        reading.is_document = was_document;
     }
 
     fn variables(&mut self, text: &str) {
@@ -250,6 +276,23 @@ impl Stated {
         });
         let found: Vec<String> = values.collect();
         self.flags_elsewhere = found;
+    }
+
+    /// The line of a text such as `--max-pods=3` in file or user data, such as ` (line 3)`.
+    pub(super) fn place_of(&self, flag: &str, lines: &SourceLines<'_>) -> String {
+        let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
+        let texts = [flag.to_owned(), format!("{name} {value}")];
+        let has_flag = |line: &str| {
+            let is_end = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
+            let is_found = |text: &String| {
+                line.split_once(text.as_str())
+                    .is_some_and(|(_, rest)| is_end(rest))
+            };
+            !line.trim_start().starts_with('#') && texts.iter().any(is_found)
+        };
+        let number = self.text.lines().position(has_flag).map(|index| index + 1);
+        let place = number.and_then(|number| lines.known_place(&self.text, number));
+        place.map(|place| format!(" ({place})")).unwrap_or_default()
     }
 
     /// The cluster, without what is not stated.

@@ -9,7 +9,6 @@ use nodejoin_core::user_data::{FaultKind, ReplacedValue, Values, parse, replace_
 
 use super::added_keys::AddedKeys;
 use super::ami::{self, AmiFiles};
-use super::bootstrap_call::BootstrapCall;
 use super::cloud_config_keys;
 use super::cloud_config_typos;
 use super::cluster::{self, Surroundings};
@@ -170,11 +169,11 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     }
     let swap = cloud_config_keys::swap(own, &stated.text);
     let misspelt = cloud_config_typos::misspelt(own, &lines);
-    let replaced = stated.flags.replaced();
-    let ignored: BTreeSet<String> = stated.calls.iter().flat_map(BootstrapCall::ignored).collect();
+    let replaced = stated.flags.replaced(&|flag| stated.place_of(flag, &lines));
     let lost = lost_lines::lost_lines(own, &stated, &lines);
     let unread = drop_in_folders::unread(&String::from_utf8_lossy(&own_plain), &stated.text, &lines);
-    let texts = ignored
+    let texts = stated
+        .ignored_arguments
         .iter()
         .chain(&stated.configs.ignored)
         .chain(&replaced)

@@ -43,9 +43,9 @@ fn arguments_that_no_bootstrap_script_reads_are_noted() {
         "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kube-reserved cpu=250m --dns-cluster-ip=10.100.0.10\n",
     ));
     for expected in [
-        "note: bootstrap.sh of the EKS AMIs has no flag `--kube-reserved`: it has no effect; arguments of the kubelet belong \
+        "note: bootstrap.sh of the EKS AMIs has no flag `--kube-reserved` (line 2): it has no effect; arguments of the kubelet belong \
          into `--kubelet-extra-args '--kube-reserved=VALUE'`\n",
-        "note: bootstrap.sh reads no `--dns-cluster-ip=VALUE`: it has no effect; write `--dns-cluster-ip VALUE`\n",
+        "note: bootstrap.sh reads no `--dns-cluster-ip=VALUE` (line 2): it has no effect; write `--dns-cluster-ip VALUE`\n",
     ] {
         assert!(text.contains(expected), "{text}");
     }
@@ -104,12 +104,21 @@ fn lines_without_an_effect_are_noted() {
     );
     assert_has(&shown(&machine(&behind)), &["behind the end of the MIME message"]);
     let cut = shown(&machine(
-        "#!/bin/bash\n/etc/eks/bootstrap.sh demo \\ \n  --use-max-pods false\n",
+        "#!/bin/bash\naws s3 cp \\ \n  a b\n/etc/eks/bootstrap.sh demo --b64-cluster-ca CERTIFICATE \\ \n  --use-max-pods false\n"
+            .replace("CERTIFICATE", &"A".repeat(99))
+            .as_str(),
     ));
     assert_has(
         &cut,
-        &["a blank follows the backslash at the end of `/etc/eks/bootstrap.sh demo` in line 2"],
+        &[
+            "a blank follows the backslash at the end of `aws s3 cp` in line 2",
+            "the call of bootstrap.sh ends at line 4, because a blank follows its backslash",
+        ],
     );
+    assert_eq!(cut.matches("a blank follows").count(), 2, "{cut}");
+    let long = format!("#!/bin/bash\naws s3 cp {} \\ \n  b\n", "A".repeat(99));
+    let long = shown(&machine(&long));
+    assert_has(&long, &[&format!("`aws s3 cp {}...` in line 2", "A".repeat(60))]);
     let cut_flags = shown(&machine(
         "#!/bin/bash\n/etc/eks/bootstrap.sh demo \\\n  --use-max-pods false \\ \n  --kubelet-extra-args '--node-labels=a=b --max-pods=20'\n",
     ));
@@ -128,11 +137,17 @@ fn lines_without_an_effect_are_noted() {
         &[
             "expected: label a=b: has no effect where it stands",
             "expected: capacity for 20 pods: has no effect",
-            "note: the call of bootstrap.sh ends before `--kubelet-extra-args`, because a backslash is not the last character of the line \
-             before it: the shell runs `--kubelet-extra-args` as a command (`--kubelet-extra-args: command not found`)",
+            "note: the call of bootstrap.sh ends at line 2, which does not end with a backslash: the shell runs `--kubelet-extra-args` \
+             (line 3) as a command (`--kubelet-extra-args: command not found`)",
         ],
     );
     assert!(!without.contains("not checked"), "{without}");
+    let in_document = format!(
+        "#!/bin/bash\ncat >/run.sh <<E\n{}E\nbash /run.sh\n",
+        "/etc/eks/bootstrap.sh demo\n  --kubelet-extra-args '--max-pods=20'\n"
+    );
+    let in_document = shown(&machine(&in_document));
+    assert!(!in_document.contains("command not found"), "{in_document}");
     let behind_blank = message("true").replacen("--//\n", "--//\n\n", 1);
     assert_has(
         &shown(&machine(&behind_blank)),
@@ -287,14 +302,14 @@ fn a_flag_that_becomes_the_name_of_the_cluster_is_named() {
     assert_has(
         &call("--kubelet-extra-args --node-labels=team=web --max-pods=20 prod"),
         &[
-            "note: bootstrap.sh takes `--max-pods=20` for the name of the cluster, because it stands before the name: quote the \
+            "note: bootstrap.sh takes `--max-pods=20` (line 2) for the name of the cluster, because it stands before the name: quote the \
            arguments of the kubelet as one value, `--kubelet-extra-args '--node-labels=team=web --max-pods=20'`\n",
         ],
     );
     assert_has(
         &call("--dns-cluster-ip=10.100.0.10 prod"),
         &[
-            "`--dns-cluster-ip=10.100.0.10` for the name of the cluster, because it stands before the name: write `--dns-cluster-ip VALUE`\n",
+            "`--dns-cluster-ip=10.100.0.10` (line 2) for the name of the cluster, because it stands before the name: write `--dns-cluster-ip VALUE`\n",
         ],
     );
     assert!(!call("prod --max-pods=20").contains("for the name of the cluster"));
@@ -314,12 +329,13 @@ fn a_misspelt_key_of_a_cloud_config_is_named_once() {
 
 #[test]
 fn the_last_of_several_numbers_of_pods_is_expected() {
-    let lost = "note: `--max-pods=20` has no effect: of several, the kubelet takes the last one, which is `--max-pods=30`\n";
+    let lost = " has no effect: of several, the kubelet takes the last one, which is `--max-pods=30`\n";
     let call = "#!/bin/bash\n/etc/eks/bootstrap.sh demo --use-max-pods false --kubelet-extra-args '--max-pods=20 --node-labels=a=b --max-pods=30'\n";
     let config = node_config("kubelet: { flags: [--max-pods=20, --v=2, --max-pods=30] }", "");
-    for text in [call, &config] {
+    for (text, line) in [(call, 2), (&config, 4)] {
         let shown = shown(&machine(text));
-        assert_has(&shown, &["expected: capacity for 30 pods\n", lost]);
+        let lost = format!("note: `--max-pods=20` (line {line}){lost}");
+        assert_has(&shown, &["expected: capacity for 30 pods\n", &lost]);
         assert!(!shown.contains("not checked"), "{shown}");
     }
     let open =
@@ -329,7 +345,7 @@ fn the_last_of_several_numbers_of_pods_is_expected() {
         &open,
         &[
             "not checked: `--max-pods=...`",
-            "note: `--max-pods=20` has no effect",
+            "note: `--max-pods=20` (line 2) has no effect",
         ],
     );
     assert!(!open.contains("capacity for"), "{open}");
