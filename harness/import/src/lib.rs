@@ -23,6 +23,7 @@
 //! | `group_refusals` | what EKS refuses of a node group with a launch template |
 //! | `scope` | tools whose nodes do not join by user data of EKS |
 //! | `text` | files that are user data themselves |
+//! | `go_mime` | whether nodeadm reads a MIME message |
 //! | `mime` | the parts of MIME user data as they are |
 //! | `toml_table` | settings of Bottlerocket as tables |
 //! | `eks` | the part that EKS appends in a managed node group |
@@ -49,6 +50,7 @@ mod ec2;
 mod eks;
 mod eksctl;
 mod error;
+mod go_mime;
 mod group_refusals;
 mod input;
 mod instance_types;

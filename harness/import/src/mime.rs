@@ -41,8 +41,13 @@ pub(crate) fn text_behind_the_end(text: &str) -> Option<usize> {
     behind.map(|(number, _)| number)
 }
 
+/// The message that the author of one with lost parts meant. `None`: it has no such part.
+pub(crate) fn meant(text: &str) -> Option<String> {
+    with_what_is_behind(text).or_else(|| with_own_boundaries(text))
+}
+
 /// The message whose first end is a boundary instead, if text stands behind it: what its author meant.
-pub(crate) fn with_what_is_behind(text: &str) -> Option<String> {
+fn with_what_is_behind(text: &str) -> Option<String> {
     text_behind_the_end(text)?;
     let (head, _) = split_head(text)?;
     let open = format!("--{}", boundary(head)?);
@@ -57,14 +62,26 @@ pub(crate) fn with_what_is_behind(text: &str) -> Option<String> {
     Some(lines.map(|line| format!("{line}\n")).collect())
 }
 
-/// The lines, from 1, that begin a part as a boundary does and are not the boundary of the message, which is the second
-/// value.
-pub(crate) fn foreign_boundaries(text: &str) -> Vec<(usize, &str)> {
+/// A line that begins a part as a boundary does and is not the boundary of the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ForeignBoundary<'t> {
+    /// From 1.
+    pub(crate) line: usize,
+    /// The boundary of the message.
+    pub(crate) own: &'t str,
+    /// Whether it is the boundary of the message behind blanks.
+    pub(crate) is_indented: bool,
+    /// Whether a part of the message begins before it.
+    pub(crate) is_in_part: bool,
+}
+
+/// Such lines of a message.
+pub(crate) fn foreign_boundaries(text: &str) -> Vec<ForeignBoundary<'_>> {
     let Some(boundary) = split_head(text).and_then(|(head, _)| boundary(head)) else {
         return Vec::new();
     };
     // A message in a part has its own.
-    if text.to_ascii_lowercase().matches("boundary=").count() > 1 {
+    if boundary_parameters(text) > 1 {
         return Vec::new();
     }
     // `text_behind_the_end` finds what follows the end of the message.
@@ -72,20 +89,50 @@ pub(crate) fn foreign_boundaries(text: &str) -> Vec<(usize, &str)> {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let pairs = (1..).zip(lines.windows(2));
     let begins = pairs.filter(|(_, pair)| {
-        pair[0].starts_with("--") && own.iter().all(|own| own != pair[0]) && is_content_type(pair[1])
+        pair[0].trim_start().starts_with("--")
+            && own.iter().all(|own| own != pair[0])
+            && is_content_type(pair[1])
     });
-    begins.map(|(number, _)| (number, boundary)).collect()
+    let foreign = begins.map(|(line, pair)| ForeignBoundary {
+        line,
+        own: boundary,
+        is_indented: own[0] == pair[0].trim_start(),
+        is_in_part: lines[..line].contains(&own[0].as_str()),
+    });
+    foreign.collect()
+}
+
+/// How many headers of a text have a boundary. Its value may have the word, too.
+fn boundary_parameters(text: &str) -> usize {
+    let lower = text.to_ascii_lowercase();
+    let found = lower.match_indices("boundary=");
+    let is_name = |at: usize| {
+        lower[..at]
+            .chars()
+            .next_back()
+            .is_none_or(|c| c == ';' || c.is_whitespace())
+    };
+    found.filter(|(at, _)| is_name(*at)).count()
+}
+
+/// The line, from 1, that begins the header of a message behind empty lines.
+pub(crate) fn header_behind_empty_lines(text: &str) -> Option<usize> {
+    let first = text.lines().position(|line| !line.trim().is_empty())?;
+    let header = text.lines().nth(first)?.to_ascii_lowercase();
+    let is_header = ["mime-version:", "content-type: multipart/"]
+        .iter()
+        .any(|begin| header.starts_with(begin));
+    (is_header && text.starts_with(['\r', '\n'])).then_some(first + 1)
 }
 
 /// The message with its own boundary in place of others: what its author meant.
-pub(crate) fn with_own_boundaries(text: &str) -> Option<String> {
+fn with_own_boundaries(text: &str) -> Option<String> {
     let foreign = foreign_boundaries(text);
-    let (_, boundary) = foreign.first()?;
-    let own = format!("--{boundary}");
+    let own = format!("--{}", foreign.first()?.own);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let others: Vec<&str> = foreign
         .iter()
-        .filter_map(|(number, _)| lines.get(number - 1).copied())
+        .filter_map(|foreign| lines.get(foreign.line - 1).copied())
         .collect();
     let meant = lines.iter().map(|line| match line.strip_suffix("--") {
         _ if others.contains(line) => format!("{own}\n"),
@@ -246,7 +293,18 @@ mod tests {
             (vec![], vec![])
         );
         let misspelt = whole.replacen("--==B==\n", "--==b==\n", 1);
-        assert_eq!(foreign_boundaries(&misspelt), [(4, "==B==")]);
+        let foreign = ForeignBoundary {
+            line: 4,
+            own: "==B==",
+            is_indented: false,
+            is_in_part: false,
+        };
+        assert_eq!(foreign_boundaries(&misspelt), [foreign]);
+        let with_the_word = misspelt.replace("==B==", "==BOUNDARY==");
+        assert_eq!(foreign_boundaries(&with_the_word).len(), 1);
+        let indented = whole.replace("--==B==", " --==B==");
+        assert!(foreign_boundaries(&indented)[0].is_indented);
+        assert_eq!(with_own_boundaries(&indented), Some(whole.clone()));
         let late = whole.replacen("--==B==\n", "--==B==\n\n", 1);
         assert_eq!(late_headers(&late), [6]);
     }

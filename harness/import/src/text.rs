@@ -13,7 +13,7 @@ use crate::{bottlerocket, scope, windows};
 /// The first bytes of gzip data.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 /// cloud-init looks for a MIME header in this many bytes.
-const MIME_HEAD: usize = 4096;
+pub(crate) const MIME_HEAD: usize = 4096;
 /// Far more than any user data or plan; a bomb of gzip data stops here.
 const UNPACKED: u64 = 256 * 1024 * 1024;
 /// First lines by which cloud-init recognizes a part.
@@ -226,7 +226,7 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
 
 /// Whether cloud-init reads the text as a MIME message. The header begins a line: indented text belongs to a
 /// manifest that contains user data.
-fn is_mime(text: &str) -> bool {
+pub(crate) fn is_mime(text: &str) -> bool {
     let head = text.as_bytes().get(..MIME_HEAD).unwrap_or(text.as_bytes());
     let has = |line: &[u8], header: &str| {
         line.get(..header.len())

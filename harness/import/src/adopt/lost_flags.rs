@@ -18,9 +18,7 @@ pub(super) struct LostFlags {
 impl LostFlags {
     pub(super) fn of(user_data: &[u8], stated: &Stated, variable: Option<&LostVariable>) -> Self {
         let mut lost = Self::default();
-        let text = String::from_utf8_lossy(user_data);
-        let meant = mime::with_what_is_behind(&text).or_else(|| mime::with_own_boundaries(&text));
-        if let Some(meant) = meant {
+        if let Some(meant) = mime::meant(&String::from_utf8_lossy(user_data)) {
             let meant = Stated::of(meant.as_bytes());
             lost.wanted = meant.flags;
         }

@@ -2,43 +2,24 @@
 
 use nodejoin_core::user_data::{CloudConfig, parse};
 
+use super::lost_parts::lost_parts;
 use super::stated::Stated;
-use crate::mime;
 use crate::source_lines::SourceLines;
 use crate::words::shortened;
 
 /// What a message calls a text whose line it cannot find in the user data.
 const USER_DATA: &str = "the user data";
 
-/// Text behind the end of a MIME message, misspelt boundaries, late headers, escapes of a template, and commands that a
-/// blank ends.
-pub(super) fn lost_lines(user_data: &[u8], stated: &Stated, lines: &SourceLines<'_>) -> Vec<String> {
+/// Parts of a MIME message that nothing reads, escapes of a template, and commands that a blank ends. `is_completed`:
+/// EKS adds a part of its own.
+pub(super) fn lost_lines(
+    user_data: &[u8],
+    stated: &Stated,
+    lines: &SourceLines<'_>,
+    is_completed: bool,
+) -> Vec<String> {
     let text = String::from_utf8_lossy(user_data);
     let at = |number| lines.place(&text, number, USER_DATA);
-    let behind = mime::text_behind_the_end(&text).map(|line| {
-        let line = at(line);
-        format!("{line} and what follows it are behind the end of the MIME message: nothing reads them")
-    });
-    let foreign = mime::foreign_boundaries(&text).into_iter().map(|(line, boundary)| {
-        let line = at(line);
-        format!(
-            "{line} begins a part, and the boundary of the message is `--{boundary}`: what follows belongs to the part \
-             before it, and without one to no part"
-        )
-    });
-    let late = mime::late_headers(&text).into_iter().map(|line| {
-        let line = at(line);
-        format!(
-            "{line} is behind an empty line, which ends the header of its part: it is content, and cloud-init reads the \
-             part as plain text"
-        )
-    });
-    let open = mime::open_headers(&text).into_iter().map(|line| {
-        let line = at(line);
-        format!(
-            "{line} begins a NodeConfig, and no empty line ends the header of its part before it: nodeadm does not find it"
-        )
-    });
     let escaped = (1..).zip(text.lines()).find(|(_, line)| line.contains("$${"));
     let escaped = escaped.map(|(line, _)| {
         let line = at(line);
@@ -56,10 +37,7 @@ pub(super) fn lost_lines(user_data: &[u8], stated: &Stated, lines: &SourceLines<
     let notes = mark
         .into_iter()
         .chain(unusable)
-        .chain(behind)
-        .chain(foreign)
-        .chain(late)
-        .chain(open)
+        .chain(lost_parts(&text, lines, is_completed))
         .chain(escaped);
     notes.chain(cut_commands(stated, lines)).collect()
 }

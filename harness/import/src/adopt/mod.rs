@@ -40,6 +40,7 @@
 //! | `cloud_config_keys` | keys of a cloud-config that have no effect |
 //! | `stand_ins` | names values of the cluster that no file states |
 //! | `lost_lines` | lines that nothing runs |
+//! | `lost_parts` | parts of a MIME message that nothing reads |
 //! | `drop_in_folders` | drop-ins that systemd does not read |
 //! | `lost_variables` | a variable that nothing reads |
 //! | `lost_flags` | flags of the kubelet that nothing reads |
@@ -68,6 +69,7 @@ mod kubelet_flags;
 mod kubelet_start;
 mod lost_flags;
 mod lost_lines;
+mod lost_parts;
 mod lost_variables;
 mod max_pods;
 mod max_pods_tokens;

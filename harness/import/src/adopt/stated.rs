@@ -11,6 +11,7 @@ use super::node_config::NodeConfigs;
 use super::placeholders::OWN_NAMES;
 use super::shell::{self, ShellScript, UNKNOWN};
 use crate::machine::ClusterTraits;
+use crate::mime;
 use crate::source_lines::SourceLines;
 use crate::text::{is_gzip, unpacked};
 
@@ -51,6 +52,8 @@ pub(crate) struct Stated {
     pub(crate) flags_elsewhere: Vec<String>,
     /// The text of all parts, for words that any part may contain.
     pub(crate) text: String,
+    /// What parts of a message state that nothing reads, with the others.
+    pub(super) lost: Option<Box<Stated>>,
     variables: BTreeMap<String, String>,
 }
 
@@ -83,6 +86,7 @@ impl Stated {
         } else {
             user_data.to_vec()
         };
+        let plain = without_empty_begin(plain);
         let parsed = parse(&without_own_names(&without_templates(&plain)));
         let has_parts = has_parts(&plain);
         let mut reading = PartsReading {
@@ -111,7 +115,29 @@ impl Stated {
             stated.add(script, &mut reading);
         }
         stated.conclude(reading.described);
+        if let Some(meant) = mime::meant(&String::from_utf8_lossy(&plain)) {
+            stated.add_lost(Self::of(meant.as_bytes()));
+        }
         stated
+    }
+
+    /// Adds what a message states in parts that nothing reads: its cluster is the one that its author means.
+    fn add_lost(&mut self, meant: Self) {
+        let keep = |known: &mut Option<String>, lost: &Option<String>| {
+            *known = known.take().or_else(|| lost.clone());
+        };
+        keep(&mut self.name, &meant.name);
+        keep(&mut self.endpoint, &meant.endpoint);
+        keep(&mut self.authority, &meant.authority);
+        keep(&mut self.cidr, &meant.cidr);
+        keep(&mut self.known_dns, &meant.known_dns);
+        self.lost = Some(Box::new(meant));
+    }
+
+    /// Whether the user data is to join a cluster without a part of EKS, also by parts that nothing reads.
+    pub(super) fn is_complete(&self) -> bool {
+        let is_own = !self.calls.is_empty() || self.configs.name.is_some() || self.kubeadm.is_some();
+        is_own || self.lost.as_ref().is_some_and(|lost| lost.is_complete())
     }
 
     /// Adds a script, a NodeConfig, or a file of variables.
@@ -327,6 +353,15 @@ fn literal_of(line: &str, flag: &str) -> Option<String> {
     // The end of a list of YAML.
     let value = value.trim_end_matches([']', '}']).to_owned();
     (!value.is_empty()).then_some(value)
+}
+
+/// A message without the empty lines that end its header before it begins: what its author meant.
+fn without_empty_begin(user_data: Vec<u8>) -> Vec<u8> {
+    let text = String::from_utf8_lossy(&user_data);
+    match mime::header_behind_empty_lines(&text) {
+        Some(_) => text.trim_start().as_bytes().to_vec(),
+        None => user_data,
+    }
 }
 
 /// The cloud-config that cloud-init makes of a Jinja template, with unknown values.

@@ -170,7 +170,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let swap = cloud_config_keys::swap(own, &stated.text);
     let misspelt = cloud_config_typos::misspelt(own, &lines);
     let replaced = stated.flags.replaced(&|flag| stated.place_of(flag, &lines));
-    let lost = lost_lines::lost_lines(own, &stated, &lines);
+    let lost = lost_lines::lost_lines(own, &stated, &lines, own_text.is_some());
     let unread = drop_in_folders::unread(&String::from_utf8_lossy(&own_plain), &stated.text, &lines);
     let texts = stated
         .ignored_arguments
@@ -271,11 +271,10 @@ fn is_of_managed_group(machine: &Machine) -> bool {
         return false;
     };
     let stated = Stated::of(user_data);
-    let is_complete = !stated.calls.is_empty() || stated.configs.name.is_some() || stated.kubeadm.is_some();
     let configs = &stated.configs;
     let is_partial = configs.endpoint.is_none() && configs.authority.is_none() && configs.is_any;
     let starts_none = !parse(user_data).parts.is_empty() && !may_start_kubelet(&stated.text);
-    !is_complete && (stated.text.contains("/etc/eks/bootstrap.sh") || is_partial || starts_none)
+    !stated.is_complete() && (stated.text.contains("/etc/eks/bootstrap.sh") || is_partial || starts_none)
 }
 
 /// The NodeConfig in place of settings of Bottlerocket.

@@ -1,6 +1,7 @@
 //! Scenarios and reports of whole machines.
 
 mod cluster;
+mod lost_parts;
 mod managed_group;
 mod node_config;
 mod script;
