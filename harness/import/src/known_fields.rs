@@ -102,7 +102,7 @@ pub(crate) fn check_texts(tree: Option<&Tree>, place: &str, consequence: &str) -
 }
 
 /// The type that Kubernetes' reader of YAML gives a scalar without quotes; `None`: text. It knows words of YAML 1.1.
-fn plain_type(text: &str) -> Option<&'static str> {
+pub(crate) fn plain_type(text: &str) -> Option<&'static str> {
     const WORDS: [&str; 8] = ["y", "yes", "true", "on", "n", "no", "false", "off"];
     let is_word = |word: &&str| {
         let capital = word[..1].to_ascii_uppercase() + &word[1..];

@@ -6,10 +6,13 @@ use nodejoin_core::vocabulary::nearest::nearest;
 use super::kubelet_fields;
 use super::kubelet_flags::{KubeletFlags, effect_of};
 use super::mistyped_parts::NODE_CONFIG;
+use super::shell::UNKNOWN;
 use super::yaml_documents::{YamlDocument, documents};
 use crate::machine::Taint;
 use crate::source_lines::SourceLines;
 use crate::tree::{Tree, yaml};
+
+mod types;
 
 /// All NodeConfigs of user data, merged as nodeadm does: later values win, flags accumulate.
 #[derive(Debug, Default)]
@@ -33,7 +36,7 @@ pub(crate) struct NodeConfigs {
     config_max_pods: Option<u32>,
     /// The limit of pods for each processor; `None` or 0: none.
     pub(crate) pods_per_core: Option<u32>,
-    /// Fields that nodeadm does not know and ignores, each with what to do.
+    /// What nodeadm or the kubelet ignores or rejects, each with what to do.
     pub(crate) ignored: Vec<String>,
     /// Flags of the kubelet in such fields, and settings with which a flag is equal.
     pub(crate) lost_flags: Vec<String>,
@@ -192,8 +195,35 @@ impl NodeConfigs {
         }
     }
 
+    /// Finds what nodeadm, or the kubelet, rejects.
+    fn rejected(&mut self, document: &Tree, text: &str, lines: &SourceLines<'_>) {
+        let at = |key: &str, value: &Tree| {
+            let line = line_of(text, key, value).map(|line| lines.place(text, line, DOCUMENT));
+            line.map(|line| format!(" ({line})")).unwrap_or_default()
+        };
+        for (key, expected) in [("apiVersion", types::API), ("kind", types::KIND)] {
+            let is = match document.get(key).map(|value| (value, value.text())) {
+                Some((_, Some(text))) if text == expected => continue,
+                Some((value, Some(text))) => format!("its `{key}`{} is `{text}`", at(key, value)),
+                Some((_, None)) | None => format!("its `{key}` is missing"),
+            };
+            self.ignored.push(format!(
+                "nodeadm rejects the NodeConfig: {is}, and `{expected}` is expected"
+            ));
+        }
+        for wrong in types::wrong_types(document) {
+            let at = at(&wrong.key, wrong.value);
+            self.ignored
+                .push(format!("{}: `{}`{at} {}", wrong.by, wrong.field, wrong.what));
+        }
+        // Flags as text.
+        let flags = document.text_at(&["spec", "kubelet", "flags"]);
+        self.lost_flags.extend(flags);
+    }
+
     fn document(&mut self, document: &Tree, text: &str, lines: &SourceLines<'_>) {
         self.unknown_fields(document, text, lines);
+        self.rejected(document, text, lines);
         // A block scalar (`|`) ends with a line break.
         let cluster = |key: &str| {
             let text = document.text_at(&["spec", "cluster", key])?;
@@ -279,6 +309,11 @@ impl NodeConfigs {
 fn is_node_config(document: &Tree) -> bool {
     let api = document.text_at(&["apiVersion"]);
     api.is_some_and(|api| api.starts_with("node.eks.aws/"))
+}
+
+/// Whether a run fills in a value, or a part of it.
+fn is_open(text: &str) -> bool {
+    text.contains([UNKNOWN, '$', '{', '<'])
 }
 
 fn joined(path: &str, key: &str) -> String {

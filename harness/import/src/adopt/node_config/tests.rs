@@ -207,3 +207,65 @@ fn other_documents_and_broken_ones_state_nothing() {
         configs.ignored
     );
 }
+
+#[test]
+fn what_nodeadm_and_the_kubelet_reject_is_named() {
+    let rejected = |text: &str| {
+        let mut configs = NodeConfigs::default();
+        add(&mut configs, text);
+        configs.ignored
+    };
+    let begin = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n";
+    assert_eq!(
+        rejected("apiVersion: node.eks.aws/v1\nkind: NodeConfiguration\nspec: {}\n"),
+        [
+            "nodeadm rejects the NodeConfig: its `apiVersion` (line 1 of the NodeConfig) is `node.eks.aws/v1`, and \
+             `node.eks.aws/v1alpha1` is expected",
+            "nodeadm rejects the NodeConfig: its `kind` (line 2 of the NodeConfig) is `NodeConfiguration`, and `NodeConfig` is expected",
+        ]
+    );
+    assert_eq!(
+        rejected("apiVersion: node.eks.aws/v1alpha1\nspec: {}\n"),
+        ["nodeadm rejects the NodeConfig: its `kind` is missing, and `NodeConfig` is expected"]
+    );
+    let types = rejected(&format!(
+        "{begin}spec:\n  cluster: {{ name: 123 }}\n  instance: {{ localStorage: RAID0 }}\n  featureGates: {{ InstanceIdNodeName: \"true\" }}\n  \
+         kubelet:\n    flags: \"--node-labels=a=b\"\n    config:\n      maxPods: \"50\"\n      clusterDNS: 10.0.0.10\n      \
+         evictionHard: {{ memory.available: 100 }}\n"
+    ));
+    assert_eq!(
+        types,
+        [
+            "nodeadm rejects the NodeConfig: `spec.cluster.name` (line 4 of the NodeConfig) is a number, and text is expected; write \
+             `\"123\"`",
+            "nodeadm rejects the NodeConfig: `spec.instance.localStorage` (line 5 of the NodeConfig) is text, and a mapping is expected",
+            "nodeadm rejects the NodeConfig: `spec.kubelet.flags` (line 8 of the NodeConfig) is text, and a list is expected; write \
+             `[\"--node-labels=a=b\"]`",
+            "nodeadm rejects the NodeConfig: `spec.featureGates.InstanceIdNodeName` (line 6 of the NodeConfig) is text, and a boolean is \
+             expected; write `true` without quotes",
+            "the kubelet rejects its configuration: `spec.kubelet.config.maxPods` (line 10 of the NodeConfig) is text, and a number is \
+             expected; write `50` without quotes",
+            "the kubelet rejects its configuration: `spec.kubelet.config.clusterDNS` (line 11 of the NodeConfig) is text, and a list is \
+             expected; write `[\"10.0.0.10\"]`",
+            "the kubelet rejects its configuration: `spec.kubelet.config.evictionHard.memory.available` (line 12 of the NodeConfig) is a \
+             number, and text is expected; write `\"100\"`",
+        ]
+    );
+    let right = format!(
+        "{begin}metadata: {{ name: a }}\nspec:\n  cluster: {{ name: \"123\", cidr: 10.0.0.0/16, enableOutpost: null }}\n  kubelet:\n    flags:\n    \
+         config: {{ maxPods: $PODS, serializeImagePulls: false, systemReserved: {{ cpu: 100m }}, featureGates: {{ A: true }} }}\n"
+    );
+    assert_eq!(rejected(&right), [""; 0]);
+    let json = "{\"apiVersion\": \"node.eks.aws/v1alpha1\", \"kind\": \"NodeConfig\", \"spec\": {\"kubelet\": {\"config\": {\"maxPods\": 5}}}}";
+    assert_eq!(rejected(json), [""; 0]);
+}
+
+#[test]
+fn flags_that_are_not_a_list_are_lost() {
+    let mut configs = NodeConfigs::default();
+    add(
+        &mut configs,
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { kubelet: { flags: \"--node-labels=a=b\" } }\n",
+    );
+    assert_eq!(configs.lost_flags, ["--node-labels=a=b"]);
+}

@@ -39,7 +39,11 @@ fn a_message_that_its_readers_take_has_no_problem() {
             right.replace("\"//\"", "X").replace("--//", "--X"),
             right.replace("mixed; ", "mixed;\n\t"),
             right.replacen("--//\n", "preamble\n--//\n", 1),
-            right.replacen("\n\n", "\nContent-Transfer-Encoding: 7bit\nMIME-Version: 1.0\n\n", 2),
+            right.replacen(
+                "\n\n",
+                "\nContent-Transfer-Encoding: 7bit\nMIME-Version: 1.0\n\n",
+                2,
+            ),
         ] {
             assert_eq!(problems(&text), [""; 0], "{text}");
         }
