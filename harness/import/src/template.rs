@@ -170,13 +170,33 @@ pub(crate) fn terraform_template(
     set: &BTreeMap<String, String>,
 ) -> Result<String, ImportError> {
     check_template(name, text, set)?;
-    let mut rendered = text.replace("$${", "\u{0}").replace("%%{", "%{");
-    for name in names(&rendered.clone()) {
-        if let Some(value) = set.get(name) {
-            rendered = rendered.replace(&format!("${{{name}}}"), value);
+    let text = text.replace("$${", "\u{0}").replace("%%{", "%{");
+    let mut rendered = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, inside)) = rest.split_once("${") {
+        let (inside, after) = inside.split_once('}').unwrap_or((inside, ""));
+        let value = set.get(name_of(inside)).map(String::as_str).unwrap_or_default();
+        rendered.push_str(before);
+        if inside.starts_with(STRIP) {
+            rendered.truncate(rendered.trim_end().len());
         }
+        rendered.push_str(value);
+        rest = if inside.ends_with(STRIP) {
+            after.trim_start()
+        } else {
+            after
+        };
     }
+    rendered.push_str(rest);
     Ok(rendered.replace('\u{0}', "${"))
+}
+
+/// Removes white space before or behind an expression, line breaks too.
+const STRIP: char = '~';
+
+/// The expression between `${` and `}`, such as `name` in `${ name ~}`.
+fn name_of(inside: &str) -> &str {
+    inside.trim_start_matches(STRIP).trim_end_matches(STRIP).trim()
 }
 
 /// Rejects a template that `set` does not render, with everything that is missing.
@@ -241,7 +261,7 @@ fn names(text: &str) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();
     for (at, _) in text.match_indices("${") {
         if !text[..at].ends_with('$') {
-            names.extend(text[at + 2..].split('}').next());
+            names.extend(text[at + 2..].split('}').next().map(name_of));
         }
     }
     names

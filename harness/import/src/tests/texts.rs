@@ -191,6 +191,19 @@ fn a_template_with_all_values_is_rendered() {
         "{}",
         error.hint()
     );
+    let stripped = "#!/bin/bash\n${pre ~}\n  /etc/eks/bootstrap.sh ${ name }\n\n${~ args}\n";
+    let error = read_with("u.tpl", stripped.as_bytes(), &[]).unwrap_err();
+    assert!(
+        error
+            .hint()
+            .contains("`--set args=VALUE --set name=VALUE --set pre=VALUE`")
+    );
+    let set = [("name", "demo"), ("args", "--x"), ("pre", "date;")];
+    let rendered = read_with("u.tpl", stripped.as_bytes(), &set).unwrap();
+    assert_eq!(
+        user_data(&rendered.machines[0]),
+        "#!/bin/bash\ndate;/etc/eks/bootstrap.sh demo--x\n"
+    );
     for (text, words) in [
         (
             "#!/bin/bash\necho ${name)\n",
