@@ -186,12 +186,38 @@ pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) ->
             "`MIME-Version:` is in the first {MIME_HEAD} bytes: cloud-init reads the file as a MIME message, although \
              other text comes first"
         )),
-        FileFormat::ShellScript if !text.trim_start().starts_with("#!") => machine.notes.push(
-            "the first line does not begin with `#!`: cloud-init does not run the file".to_owned(),
-        ),
+        FileFormat::ShellScript if !text.trim_start().starts_with("#!") => {
+            match unmarked_cloud_config(text) {
+                Some(problem) => machine.problems.push(problem),
+                None => machine.notes.push(
+                    "the first line does not begin with `#!`: cloud-init does not run the file".to_owned(),
+                ),
+            }
+        }
         _ => {}
     }
     Ok(())
+}
+
+/// What is wrong with the beginning of a cloud-config. cloud-init looks for `#cloud-config` there only.
+fn unmarked_cloud_config(text: &str) -> Option<String> {
+    const KEYS: [&str; 4] = ["bootcmd:", "packages:", "runcmd:", "write_files:"];
+    let has_key = |line: &str| KEYS.iter().any(|key| line.starts_with(key));
+    text.lines().find(|line| has_key(line))?;
+    let comment = |line: &&str| {
+        let comment = line.trim().strip_prefix('#').map(str::trim_start);
+        comment.is_some_and(|comment| comment.starts_with("cloud-config"))
+    };
+    let why = match text.lines().find(comment).map(str::trim) {
+        Some(line) if line.starts_with("#cloud-config") => {
+            "`#cloud-config` is not at the beginning of the file".to_owned()
+        }
+        Some(line) => format!("`{line}` is not `#cloud-config`"),
+        None => "the file has keys of a cloud-config and does not begin with `#cloud-config`".to_owned(),
+    };
+    Some(format!(
+        "{why}: cloud-init does not take it for a cloud-config and runs nothing of it; begin the file with `#cloud-config`"
+    ))
 }
 
 /// Parses settings of Bottlerocket.

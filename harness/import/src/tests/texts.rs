@@ -116,6 +116,22 @@ fn what_cloud_init_ignores_is_noted() {
             .is_empty(),
         "cloud-init skips white space when it looks for the type"
     );
+    let config = "runcmd:\n- /etc/eks/bootstrap.sh demo\n";
+    for (begin, why) in [
+        (
+            "",
+            "the file has keys of a cloud-config and does not begin with `#cloud-config`",
+        ),
+        ("# cloud-config\n", "`# cloud-config` is not `#cloud-config`"),
+        (
+            "---\n#cloud-config\n",
+            "`#cloud-config` is not at the beginning of the file",
+        ),
+    ] {
+        let config = machine(&format!("{begin}{config}"));
+        assert!(config.problems[0].starts_with(why), "{:?}", config.problems);
+        assert_eq!(config.notes, [""; 0], "{begin}");
+    }
     let shebang = machine(&format!("#!/bin/bash\n{MIME}"));
     assert!(
         shebang.notes[0].contains("as a MIME message"),
