@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use nodejoin_core::kubernetes::node_labels::is_set_by_kubelets;
+
+use super::kubelet_flag_names;
 use super::shell::UNKNOWN;
 use crate::machine::{Taint, TaintEffect};
 use crate::words::{joined_labels, joined_taints};
@@ -17,10 +20,48 @@ pub(crate) struct KubeletFlags {
     pub(crate) max_pods: Option<u32>,
     /// Values of `--max-pods` that a later one of the same command line replaces.
     pub(crate) replaced_max_pods: Vec<u32>,
+    /// Taints of a `--register-with-taints`, or of the kubelet's configuration, that a later flag replaces.
+    pub(crate) replaced_taints: Vec<Taint>,
+    /// Words at which a kubelet exits.
+    mistakes: Vec<FlagMistake>,
     /// Addresses of `--cluster-dns`, which replace those of the kubelet's configuration. Several flags add up.
     pub(crate) dns: Vec<String>,
     /// What cannot be read, in words of a report.
     pub(crate) unclear: Vec<String>,
+}
+
+/// A word at which a kubelet exits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum FlagMistake {
+    /// A misspelt flag, and the one that it means.
+    Misspelt(String, &'static str),
+    /// A flag without its hyphens, such as `max-pods=20`.
+    WithoutHyphens(String),
+    /// A label of Kubernetes' own domains that a kubelet may not set.
+    Label(String),
+}
+
+impl FlagMistake {
+    /// What the kubelet does, and what to write. `place` says where a text is.
+    fn sentence(&self, place: &dyn Fn(&str) -> String) -> String {
+        match self {
+            Self::Misspelt(flag, meant) => {
+                let place = place(flag);
+                format!("the kubelet has no flag `{flag}`{place} and exits at it; did you mean `{meant}`?")
+            }
+            Self::WithoutHyphens(word) => {
+                let place = place(word);
+                format!("the kubelet takes `{word}`{place} for a command and exits; write `--{word}`")
+            }
+            Self::Label(label) => {
+                let place = place(label);
+                format!(
+                    "a kubelet may not set the label `{label}`{place} and exits at it; use your own domain or `node.kubernetes.io/`, and \
+                     set such labels from the control plane (kubectl label node)"
+                )
+            }
+        }
+    }
 }
 
 impl KubeletFlags {
@@ -34,12 +75,20 @@ impl KubeletFlags {
                     .push("flags of the kubelet that only a run of the script shows".to_owned());
                 continue;
             }
+            if self.is_without_hyphens(word) {
+                continue;
+            }
             let (flag, value) = match word.split_once('=') {
                 Some((flag, value)) => (flag, Some(without_quotes(value))),
                 None => (word, None),
             };
+            if let Some(meant) = kubelet_flag_names::meant(flag).filter(|_| flag.starts_with("--")) {
+                self.add_mistake(FlagMistake::Misspelt(flag.to_owned(), meant));
+            }
             let value = value.or_else(|| words.next_if(|word| !word.starts_with("--")));
-            let after = words.next_if(|word| !word.starts_with(['-', UNKNOWN]) && !word.is_empty());
+            let after = words.next_if(|word| {
+                !word.starts_with(['-', UNKNOWN]) && !word.is_empty() && !is_flag_without_hyphens(word)
+            });
             if let (true, Some(after)) = (READ.contains(&flag), after) {
                 let value = shown(value.unwrap_or_default());
                 self.unclear.push(format!(
@@ -62,6 +111,39 @@ impl KubeletFlags {
         }
     }
 
+    fn is_without_hyphens(&mut self, word: &str) -> bool {
+        let is_one = is_flag_without_hyphens(word);
+        if is_one {
+            self.add_mistake(FlagMistake::WithoutHyphens(word.to_owned()));
+        }
+        is_one
+    }
+
+    fn add_mistake(&mut self, mistake: FlagMistake) {
+        if !self.mistakes.contains(&mistake) {
+            self.mistakes.push(mistake);
+        }
+    }
+
+    /// Flags without effect: taints that others replace, and words without hyphens.
+    pub(super) fn lost_flags(&self) -> Vec<String> {
+        let words = self.mistakes.iter().filter_map(|mistake| match mistake {
+            FlagMistake::WithoutHyphens(word) => Some(format!("--{word}")),
+            FlagMistake::Misspelt(..) | FlagMistake::Label(_) => None,
+        });
+        let taints = (!self.replaced_taints.is_empty())
+            .then(|| format!("--register-with-taints={}", joined_taints(&self.replaced_taints)));
+        words.chain(taints).collect()
+    }
+
+    /// A sentence for each word at which a kubelet exits. `place` says where a text is.
+    pub(super) fn mistakes(&self, place: &dyn Fn(&str) -> String) -> Vec<String> {
+        self.mistakes
+            .iter()
+            .map(|mistake| mistake.sentence(place))
+            .collect()
+    }
+
     /// Removes what other flags state, too; of a label that is what they give it.
     pub(super) fn remove(&mut self, others: &Self) {
         self.labels.retain(|key, _| !others.labels.contains_key(key));
@@ -70,7 +152,7 @@ impl KubeletFlags {
         self.max_pods = self.max_pods.filter(|pods| !is_passed(*pods));
     }
 
-    /// A sentence for each `--max-pods` that has no effect. `place` says where a flag is.
+    /// A sentence for each `--max-pods` and for taints that have no effect. `place` says where a flag is.
     pub(super) fn replaced(&self, place: &dyn Fn(&str) -> String) -> Vec<String> {
         let last = self.max_pods.map_or_else(
             || "is read in a run only".to_owned(),
@@ -82,7 +164,19 @@ impl KubeletFlags {
                 "`--max-pods={pods}`{place} has no effect: of several, the kubelet takes the last one, which {last}"
             )
         };
-        self.replaced_max_pods.iter().map(sentence).collect()
+        let taints = (!self.replaced_taints.is_empty()).then(|| {
+            let taints = joined_taints(&self.replaced_taints);
+            let place = place(&format!("--register-with-taints={taints}"));
+            format!(
+                "the taints `{taints}`{place} have no effect: the kubelet takes those of the last `--register-with-taints` only; write all \
+                 into one"
+            )
+        });
+        self.replaced_max_pods
+            .iter()
+            .map(sentence)
+            .chain(taints)
+            .collect()
     }
 
     /// The flags that state this.
@@ -99,6 +193,9 @@ impl KubeletFlags {
         for label in value.split(',').filter(|label| !label.is_empty()) {
             match label.split_once('=') {
                 Some((key, value)) if is_known(label) && is_label(key, value) => {
+                    if !is_set_by_kubelets(key) {
+                        self.add_mistake(FlagMistake::Label(label.to_owned()));
+                    }
                     self.labels.insert(key.to_owned(), value.to_owned());
                 }
                 _ if label.chars().all(|c| c == UNKNOWN) => self
@@ -114,13 +211,7 @@ impl KubeletFlags {
 
     /// The last one of several flags counts.
     fn taints(&mut self, value: &str) {
-        let replaced: Vec<String> = self.taints.drain(..).map(|taint| taint.to_string()).collect();
-        if !replaced.is_empty() {
-            self.unclear.push(format!(
-                "the taints {} of an earlier `--register-with-taints`: the kubelet takes the last one only",
-                replaced.join(", ")
-            ));
-        }
+        let replaced = std::mem::take(&mut self.taints);
         for text in value.split(',').filter(|text| !text.is_empty()) {
             match taint(text).filter(|_| is_known(text)) {
                 Some(taint) => self.taints.push(taint),
@@ -133,6 +224,9 @@ impl KubeletFlags {
                 None => self.unclear.push(format!("the taint `{}`", shown(text))),
             }
         }
+        let is_lost = |taint: &Taint| !self.taints.contains(taint);
+        let lost: Vec<Taint> = replaced.into_iter().filter(is_lost).collect();
+        self.replaced_taints.extend(lost);
     }
 
     fn dns(&mut self, value: &str) {
@@ -162,6 +256,12 @@ impl KubeletFlags {
             }
         }
     }
+}
+
+/// Whether a word is a flag of the kubelet without its hyphens, such as `max-pods=20`.
+fn is_flag_without_hyphens(word: &str) -> bool {
+    let name = word.split_once('=').map(|(name, _)| name);
+    name.is_some_and(|name| !name.starts_with('-') && kubelet_flag_names::is_known(&format!("--{name}")))
 }
 
 /// Reads `key=value:Effect`, whose value may be missing.
@@ -217,117 +317,4 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str) -> KubeletFlags {
-        let mut flags = KubeletFlags::default();
-        flags.add(text);
-        flags
-    }
-
-    fn labels(flags: &KubeletFlags) -> String {
-        let pairs = flags.labels.iter().map(|(key, value)| format!("{key}={value}"));
-        pairs.collect::<Vec<_>>().join(",")
-    }
-
-    #[test]
-    fn labels_of_a_run_are_not_a_label() {
-        let flags = read(&format!(
-            "--node-labels={UNKNOWN} --register-with-taints={UNKNOWN}"
-        ));
-        let only_a_run = "that only a run of the script shows";
-        assert_eq!(
-            flags.unclear,
-            [
-                format!("labels in `--node-labels` {only_a_run}"),
-                format!("taints in `--register-with-taints` {only_a_run}")
-            ]
-        );
-    }
-
-    #[test]
-    fn values_follow_an_equals_sign_or_a_blank() {
-        for text in [
-            "--node-labels=a.b/c=d,e= --max-pods=58 --register-with-taints=x=y:NoSchedule,z:NoExecute",
-            "--v=2 --node-labels \"a.b/c=d,e=\" --max-pods 58 --register-with-taints='x=y:NoSchedule,z:NoExecute'",
-        ] {
-            let flags = read(text);
-            assert_eq!(labels(&flags), "a.b/c=d,e=", "{text}");
-            assert_eq!(flags.max_pods, Some(58));
-            let taints: Vec<_> = flags.taints.iter().map(Taint::to_string).collect();
-            assert_eq!(taints, ["x=y:NoSchedule", "z=:NoExecute"]);
-            assert!(flags.unclear.is_empty());
-        }
-    }
-
-    #[test]
-    fn later_flags_add_labels_and_replace_values() {
-        let mut flags = read("--node-labels=a=1,b=2 --max-pods=1");
-        flags.add("--node-labels=b=3 --max-pods=2");
-        assert_eq!((labels(&flags).as_str(), flags.max_pods), ("a=1,b=3", Some(2)));
-        let expected = "`--max-pods=1` has no effect: of several, the kubelet takes the last one, which is `--max-pods=2`";
-        let replaced = |flags: &KubeletFlags| flags.replaced(&|_| String::new());
-        assert_eq!(replaced(&flags), [expected]);
-        flags.add("--max-pods=2");
-        assert_eq!(replaced(&flags), [expected]);
-        flags.add(&format!("--max-pods={UNKNOWN}"));
-        assert_eq!((flags.max_pods, replaced(&flags).len()), (None, 2));
-    }
-
-    #[test]
-    fn a_value_that_a_blank_cuts_states_nothing() {
-        for (text, labels_left, unclear) in [
-            (
-                "--node-labels=team=pay ments --max-pods=5",
-                "",
-                "`--node-labels=team=pay ments`",
-            ),
-            (
-                "--node-labels=\"team=pay ments\" --max-pods=5",
-                "",
-                "`--node-labels=team=pay ments`",
-            ),
-            (
-                "--node-labels team=pay, a=b --max-pods 5",
-                "",
-                "`--node-labels=team=pay, a=b`",
-            ),
-            (
-                "--node-labels=a=b --register-with-taints=t=x :NoSchedule --max-pods=5",
-                "a=b",
-                "`--register-with-taints=t=x :NoSchedule`",
-            ),
-        ] {
-            let flags = read(text);
-            assert_eq!(
-                (labels(&flags).as_str(), flags.max_pods),
-                (labels_left, Some(5)),
-                "{text}"
-            );
-            assert!(flags.taints.is_empty(), "{text}");
-            assert_eq!(flags.unclear.len(), 1, "{text}: {:?}", flags.unclear);
-            assert!(flags.unclear[0].starts_with(unclear), "{:?}", flags.unclear);
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_left_out_and_named() {
-        let text = format!(
-            "--node-labels=id={UNKNOWN},team=web,odd,sp@ce=x --max-pods={UNKNOWN} --register-with-taints=t {UNKNOWN}"
-        );
-        let flags = read(&text);
-        assert_eq!((labels(&flags).as_str(), flags.max_pods), ("team=web", None));
-        assert_eq!(
-            flags.unclear,
-            [
-                "the label `id=...`",
-                "the label `odd`: it is not valid, and a kubelet that gets it exits",
-                "the label `sp@ce=x`: it is not valid, and a kubelet that gets it exits",
-                "`--max-pods=...`",
-                "the taint `t`: it is not `KEY=VALUE:EFFECT`, and a kubelet that gets it exits",
-                "flags of the kubelet that only a run of the script shows"
-            ]
-        );
-    }
-}
+mod tests;

@@ -30,6 +30,9 @@ impl LostFlags {
         for text in &stated.configs.lost_flags {
             lost.add(text.clone(), true);
         }
+        for text in stated.flags.lost_flags() {
+            lost.add(text, true);
+        }
         for text in drop_in_folders::lost_flags(user_data) {
             lost.add(text, true);
         }

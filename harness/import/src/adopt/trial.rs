@@ -169,13 +169,16 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     }
     let swap = cloud_config_keys::swap(own, &stated.text);
     let misspelt = cloud_config_typos::misspelt(own, &lines);
-    let replaced = stated.flags.replaced(&|flag| stated.place_of(flag, &lines));
+    let place = |flag: &str| stated.place_of(flag, &lines);
+    let mistakes = stated.flags.mistakes(&place);
+    let replaced = stated.flags.replaced(&place);
     let lost = lost_lines::lost_lines(own, &stated, &lines, own_text.is_some());
     let unread = drop_in_folders::unread(&String::from_utf8_lossy(&own_plain), &stated.text, &lines);
     let texts = stated
         .ignored_arguments
         .iter()
         .chain(&stated.configs.ignored)
+        .chain(&mistakes)
         .chain(&replaced)
         .chain(&lost)
         .chain(&unread)

@@ -80,8 +80,8 @@ fn cut_flag(script: &ShellScript, before: &ShellCommand, command: &ShellCommand)
     })
 }
 
-/// Whether a word is a flag of the script or of a kubelet, or a misspelt one. The boundary of a MIME message begins with
-/// two hyphens, too.
+/// Whether a word is a flag of the script or of a kubelet, or a misspelt one. The boundary of a MIME message begins
+/// with two hyphens, too.
 fn is_flag(word: &str) -> bool {
     let flag = word.split('=').next().unwrap_or_default();
     let is_known = FLAGS.contains(&flag) || kubelet_flag_names::is_known(flag);

@@ -350,3 +350,35 @@ fn the_last_of_several_numbers_of_pods_is_expected() {
     );
     assert!(!open.contains("capacity for"), "{open}");
 }
+
+#[test]
+fn flags_at_which_a_kubelet_exits_are_named_with_their_line() {
+    let script = shown(&machine(
+        "#!/bin/bash\n/etc/eks/bootstrap.sh demo \\\n  --kubelet-extra-args '--node-label=a=b --register-with-taints=c=d:NoSchedule \
+         --register-with-taints=e=f:NoSchedule'\n",
+    ));
+    assert_has(
+        &script,
+        &[
+            "note: the kubelet has no flag `--node-label` (line 3) and exits at it; did you mean `--node-labels`?\n",
+            "note: the taints `c=d:NoSchedule` (line 3) have no effect",
+            "expected: taint c=d:NoSchedule when the node registers: has no effect where it stands",
+            "expected: taint e=f:NoSchedule when the node registers\n",
+        ],
+    );
+    assert!(!script.contains("not checked"), "{script}");
+    let config = shown(&machine(&node_config(
+        "kubelet:\n    flags:\n    - --node-labels a=b\n    - max-pods=20\n    - --max-pod=3",
+        "",
+    )));
+    assert_has(
+        &config,
+        &[
+            "expected: label a=b\n",
+            "expected: capacity for 20 pods: has no effect where it stands",
+            "note: the kubelet takes `max-pods=20` (line ",
+            "note: the kubelet has no flag `--max-pod` (line ",
+        ],
+    );
+    assert!(!config.contains("not checked"), "{config}");
+}
