@@ -1,10 +1,10 @@
 //! Finds out whether Go's net/mail and mime/multipart, which nodeadm uses, read a MIME message. They are stricter than
 //! the email package of Python, which cloud-init uses.
 //!
-//! | rule | nodeadm |
+//! | what Go does not read | nodeadm |
 //! | --- | --- |
-//! | the headers of the message do not name a type, or a boundary that needs quotes has none | takes the whole text for a NodeConfig |
-//! | a part is not closed, or its header has no end | rejects all user data |
+//! | the header of the message, such as a boundary `//` without quotes | takes the whole text for a NodeConfig |
+//! | a part without an end, or one whose header has none | rejects all user data |
 
 /// Why Go does not read a message, and the line from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -154,7 +154,7 @@ pub(crate) fn open_headers(text: &str) -> Vec<usize> {
         if is_in_header && line.starts_with("apiVersion:") {
             open.push(number);
         }
-        let ends = line.is_empty() || line.starts_with("apiVersion:");
+        let ends = line.is_empty() || line.starts_with("apiVersion:") || line.starts_with("#!");
         is_in_header = line == own || (is_in_header && !ends);
     }
     open

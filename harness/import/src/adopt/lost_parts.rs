@@ -9,7 +9,7 @@ use super::mistyped_parts::NODE_CONFIG;
 use crate::go_mime::{self, Unread, UnreadReason};
 use crate::mime::{self, ForeignBoundary};
 use crate::source_lines::SourceLines;
-use crate::text::{MIME_HEAD, begins_with_header, is_mime, is_node_config};
+use crate::text::{MIME_HEAD, begins_with_header, is_mime};
 
 /// What a message calls a text whose line it cannot find in the user data.
 const USER_DATA: &str = "the user data";
@@ -135,7 +135,12 @@ impl LostParts<'_> {
     }
 
     fn unread_by_nodeadm(&self) -> Option<String> {
-        let is_for_nodeadm = is_node_config(self.text) && begins_with_header(self.text);
+        // A script may write a NodeConfig into a file that nodeadm reads in place of the user data.
+        let is_type = |line: &str| {
+            let line = line.to_ascii_lowercase();
+            line.starts_with("content-type:") && line.contains(NODE_CONFIG)
+        };
+        let is_for_nodeadm = self.text.lines().any(is_type) && begins_with_header(self.text);
         let Unread { line: number, why } = go_mime::unread(self.text).filter(|_| is_for_nodeadm)?;
         let line = self.at(number);
         Some(match why {

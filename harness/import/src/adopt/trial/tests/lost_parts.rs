@@ -61,6 +61,11 @@ fn a_message_that_its_readers_take_has_no_problem() {
         of_script.replacen("\n\n", "\n", 1),
         of_script.replace("--//--\n", ""),
         of_script.replacen("\n\n#!", "\n#!", 1),
+        // A NodeConfig in a file.
+        of_script.replacen("\n\n#!", "\n#!", 1).replace(
+            "bash\n",
+            "bash\ncat >/x <<E\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nE\n",
+        ),
     ] {
         assert_eq!(problems(&text), [""; 0], "{text}");
     }
