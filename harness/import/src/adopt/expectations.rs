@@ -4,6 +4,7 @@
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 use nodejoin_core::vocabulary::ec2_type::ec2_type;
 
+use super::kubelet_flags::PodsPerCore;
 use super::lost_flags::LostFlags;
 use super::max_pods::{self, Interfaces, NoPods};
 use super::stated::Stated;
@@ -35,7 +36,7 @@ pub(crate) fn expectations(
     taints.extend(flags.taints.iter().filter(is_new).cloned());
     let by_expression = pods_by_expression(machine, stated, report);
     let pods = flags.max_pods.or(by_expression).or(traits.max_pods);
-    let pods = pods.map(|pods| by_processors(pods, machine, stated));
+    let pods = pods.and_then(|pods| by_processors(pods, machine, stated));
     labels.extend(lost.wanted.labels.clone());
     let lost_taints = lost
         .wanted
@@ -161,14 +162,19 @@ fn without_effect(is_lost: bool) -> &'static str {
     }
 }
 
-/// The number of pods if `podsPerCore` limits it further.
-fn by_processors(pods: u32, machine: &Machine, stated: &Stated) -> u32 {
+/// The number of pods if `podsPerCore` limits it further. The kubelet prefers its flag to its configuration. `None`:
+/// only a run shows the limit.
+fn by_processors(pods: u32, machine: &Machine, stated: &Stated) -> Option<u32> {
+    let of_config = stated.configs.pods_per_core.map(PodsPerCore::Number);
+    let per_core = match stated.flags.pods_per_core.or(of_config) {
+        None | Some(PodsPerCore::Number(0)) => return Some(pods),
+        Some(PodsPerCore::Number(per_core)) => per_core,
+        Some(PodsPerCore::Unknown) => return None,
+    };
     let instance_type = machine.traits.instance_type.as_deref();
     let known = ec2_type(instance_type.unwrap_or(DEFAULT_INSTANCE_TYPE));
-    match (stated.configs.pods_per_core.filter(|pods| *pods > 0), known) {
-        (Some(per_core), Some(known)) => pods.min(per_core.saturating_mul(known.vcpus)),
-        _ => pods,
-    }
+    let limit = known.map(|known| per_core.saturating_mul(known.vcpus));
+    Some(limit.map_or(pods, |limit| pods.min(limit)))
 }
 
 /// The pods that nodeadm computes from the expression in a NodeConfig.

@@ -18,6 +18,8 @@ pub(crate) struct KubeletFlags {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) taints: Vec<Taint>,
     pub(crate) max_pods: Option<u32>,
+    /// The value of `--pods-per-core`, which limits the pods further; 0: no limit.
+    pub(crate) pods_per_core: Option<PodsPerCore>,
     /// Values of `--max-pods` that a later one of the same command line replaces.
     pub(crate) replaced_max_pods: Vec<u32>,
     /// Taints of a `--register-with-taints`, or of the kubelet's configuration, that a later flag replaces.
@@ -64,6 +66,14 @@ impl FlagMistake {
     }
 }
 
+/// How many pods a processor may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PodsPerCore {
+    Number(u32),
+    /// Only a run shows it.
+    Unknown,
+}
+
 impl KubeletFlags {
     /// Adds the flags of a text, as in `--kubelet-extra-args`. A value that a blank cuts states nothing: the kubelet
     /// takes the word after the blank for a command, and exits.
@@ -102,6 +112,7 @@ impl KubeletFlags {
                 ("--node-labels", Some(value)) => self.labels(value),
                 ("--register-with-taints", Some(value)) => self.taints(value),
                 ("--max-pods", Some(value)) => self.max_pods(value),
+                ("--pods-per-core", Some(value)) => self.pods_per_core(value),
                 ("--cluster-dns", Some(value)) => self.dns(value),
                 (flag, None) if READ.contains(&flag) => {
                     self.unclear.push(format!("`{flag}` without a value"));
@@ -240,6 +251,14 @@ impl KubeletFlags {
     pub(super) fn cluster_dns(&self) -> Option<Vec<String>> {
         let is_known = self.dns.iter().all(|address| is_literal(address));
         (!self.dns.is_empty()).then(|| if is_known { self.dns.clone() } else { Vec::new() })
+    }
+
+    fn pods_per_core(&mut self, value: &str) {
+        let number = value.parse().ok();
+        self.pods_per_core = Some(number.map_or(PodsPerCore::Unknown, PodsPerCore::Number));
+        if number.is_none() {
+            self.unclear.push(format!("`--pods-per-core={}`", shown(value)));
+        }
     }
 
     fn max_pods(&mut self, value: &str) {

@@ -59,6 +59,20 @@ fn later_flags_add_labels_and_replace_values() {
 }
 
 #[test]
+fn the_last_number_of_pods_per_core_counts() {
+    let read = |text: &str| read(text).pods_per_core;
+    assert_eq!(
+        read("--pods-per-core=3 --pods-per-core 2"),
+        Some(PodsPerCore::Number(2))
+    );
+    assert_eq!(
+        read(&format!("--pods-per-core={UNKNOWN}")),
+        Some(PodsPerCore::Unknown)
+    );
+    assert_eq!(read("--max-pods=2"), None);
+}
+
+#[test]
 fn a_value_that_a_blank_cuts_states_nothing() {
     for (text, labels_left, unclear) in [
         (

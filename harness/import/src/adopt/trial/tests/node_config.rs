@@ -37,6 +37,28 @@ fn pods_per_core_limit_the_expected_pods() {
 }
 
 #[test]
+fn pods_per_core_of_a_flag_limit_the_expected_pods() {
+    let call = |per_core: &str| {
+        let text = format!(
+            "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args \"--max-pods=20 --pods-per-core={per_core}\"\n"
+        );
+        let mut machine = machine(&text);
+        machine.traits.instance_type = Some("m5.large".to_owned());
+        shown(&machine)
+    };
+    assert_has(&call("2"), &["expected: capacity for 4 pods"]);
+    assert_has(&call("0"), &["expected: capacity for 20 pods"]);
+    let open = call("$PODS");
+    assert_has(&open, &["not checked: `--pods-per-core=...`"]);
+    assert!(!open.contains("capacity for"), "{open}");
+    // The kubelet prefers the flag to its configuration.
+    let both = "kubelet: { flags: [--pods-per-core=2], config: { maxPods: 29, podsPerCore: 10 } }";
+    let mut both = machine(&node_config(both, ""));
+    both.traits.instance_type = Some("m5.large".to_owned());
+    assert_has(&shown(&both), &["expected: capacity for 4 pods"]);
+}
+
+#[test]
 fn flags_in_a_drop_in_that_al2023_does_not_read_are_expected() {
     let script = "mkdir -p /etc/systemd/system/kubelet.service.d\ncat > /etc/systemd/system/kubelet.service.d/30.conf <<'X'\n[Service]\n\
                   Environment='KUBELET_EXTRA_ARGS=--node-labels=desk=bonds'\nX\n";
