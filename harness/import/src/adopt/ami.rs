@@ -44,6 +44,14 @@ pub(crate) struct AmiChoice {
     pub(crate) text: String,
 }
 
+impl AmiChoice {
+    /// Whether it is one for Amazon Linux 2.
+    pub(crate) fn is_al2(&self) -> bool {
+        let is_of_others = |files: &AmiFiles| matches!(files, AmiFiles::Ubuntu | AmiFiles::Kubeadm);
+        self.image.is_none() && !self.files.iter().any(is_of_others)
+    }
+}
+
 /// Chooses the AMI: the family that the file states, else the commands of the user data.
 pub(crate) fn choose(machine: &Machine, stated: &Stated) -> Result<AmiChoice, AdoptError> {
     check_system(machine)?;

@@ -2,6 +2,7 @@
 
 use nodejoin_core::plan::Tokens;
 
+use super::ami;
 use super::stated::Stated;
 use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::yaml_text::YamlText;
@@ -9,8 +10,9 @@ use crate::machine::{AmiFamily, Machine, StartedBy};
 
 /// The metadata path that instances of an Auto Scaling group have.
 const LIFECYCLE_STATE: &str = "autoscaling/target-lifecycle-state";
-/// What a request without a token gets, and what to do for an instance that does not require one.
-const WITHOUT_TOKEN: &str = "a request of the user data has none, and gets an error; `--with 'instance: { metadata: { tokens: optional } }'` for";
+/// What a request without a token gets.
+const WITHOUT_TOKEN: &str = "the user data requests metadata without a token, and gets an error";
+const OPTIONAL: &str = "add `--with 'instance: { metadata: { tokens: optional } }'` if";
 
 pub(super) fn metadata(machine: &Machine, stated: &Stated, report: &mut Vec<AdoptionLine>) -> YamlText {
     let traits = &machine.traits;
@@ -53,23 +55,26 @@ fn tokens(machine: &Machine, stated: &Stated, report: &mut Vec<AdoptionLine>) ->
     let is_without_eks = is_without_eks(machine);
     if is_without_eks && is_al2(machine, stated) {
         let text = "metadata tokens optional, the default of EC2: neither the file nor AMIs for Amazon Linux 2 require them; \
-                    `--with 'instance: { metadata: { tokens: required } }'` if the account does";
+                    add `--with 'instance: { metadata: { tokens: required } }'` if the account does";
         line(report, AdoptionKind::Chosen, text);
         return Some(Tokens::Optional);
     }
     if reads_without_token(&stated.text) {
-        let text = match (is_without_eks, is_al2023(machine, stated)) {
-            (false, _) => format!(
-                "metadata tokens required, as EKS sets them: {WITHOUT_TOKEN} a launch template without them"
+        let (why, unless) = match (is_without_eks, is_al2023(machine, stated)) {
+            (false, _) => (
+                "which the launch templates of EKS require",
+                "the launch template does not require them",
             ),
-            (true, true) => format!(
-                "metadata tokens required, as AMIs for AL2023 do where the file does not state it: {WITHOUT_TOKEN} another AMI"
+            (true, true) => (
+                "which AMIs for AL2023 require where the file does not state it",
+                "the AMI does not require them",
             ),
-            (true, false) => format!(
-                "metadata tokens required, as the AMI or the account can do where the file does not state it: {WITHOUT_TOKEN} others, \
-                 for which EC2 requires none"
+            (true, false) => (
+                "because the file does not state whether its AMI requires them",
+                "neither the AMI nor the account requires them",
             ),
         };
+        let text = format!("metadata tokens required, {why}: {WITHOUT_TOKEN}; {OPTIONAL} {unless}");
         line(report, AdoptionKind::Chosen, text);
     }
     None
@@ -81,11 +86,14 @@ fn is_without_eks(machine: &Machine) -> bool {
     is_of_ec2 && machine.managed.is_none() && machine.started_by != StartedBy::NodeGroup
 }
 
+/// Whether the AMI is one for Amazon Linux 2, by the file or by the choice for the trial.
 fn is_al2(machine: &Machine, stated: &Stated) -> bool {
+    let is_chosen = || ami::choose(machine, stated).is_ok_and(|choice| choice.is_al2());
     match machine.traits.ami_family {
         Some(AmiFamily::Al2) => true,
         None | Some(AmiFamily::Custom) => {
-            stated.text.contains("/etc/eks/bootstrap.sh") && !is_al2023(machine, stated)
+            let is_called = stated.text.contains("/etc/eks/bootstrap.sh");
+            (is_called || is_chosen()) && !is_al2023(machine, stated)
         }
         Some(_) => false,
     }

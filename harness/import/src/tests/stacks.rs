@@ -150,7 +150,9 @@ fn metadata_tokens_of_a_machine_without_a_node_group_are_those_of_its_ami() {
     };
     let al2 = data("/etc/eks/bootstrap.sh demo");
     let al2023 = data("nodeadm init -c file:///x");
-    let other = data("/opt/company/start");
+    // In the trial, AL2 is the AMI of such a machine.
+    let unknown = data("systemctl start kubelet");
+    let other = data("kubeadm join a.example.com:6443");
     let lines = |data: &str, groups: &str| {
         let report = report(&stack(data, groups));
         let lines: Vec<String> = report
@@ -164,10 +166,19 @@ fn metadata_tokens_of_a_machine_without_a_node_group_are_those_of_its_ami() {
     for groups in ["", &scaling_group("A", "")] {
         for (data, expected) in [
             (&al2, "chosen: metadata tokens optional, the default of EC2"),
-            (&al2023, "chosen: metadata tokens required, as AMIs for AL2023 do"),
+            (
+                &unknown,
+                "chosen: metadata tokens optional, the default of EC2: neither the file nor AMIs for Amazon Linux 2",
+            ),
+            (
+                &al2023,
+                "chosen: metadata tokens required, which AMIs for AL2023 require",
+            ),
             (
                 &other,
-                "chosen: metadata tokens required, as the AMI or the account can do",
+                "chosen: metadata tokens required, because the file does not state whether its AMI requires them: the user data \
+                 requests metadata without a token, and gets an error; add `--with 'instance: { metadata: { tokens: optional } }'` if \
+                 neither the AMI nor the account requires them",
             ),
         ] {
             let line = lines(data, groups);
@@ -175,7 +186,7 @@ fn metadata_tokens_of_a_machine_without_a_node_group_are_those_of_its_ami() {
         }
     }
     let group = r#","NG":{"Type":"AWS::EKS::Nodegroup","Properties":{"LaunchTemplate":{"Id":{"Ref":"LT"}}}}"#;
-    assert!(lines(&al2, group).contains("required, as EKS sets them"));
+    assert!(lines(&al2, group).contains("required, which the launch templates of EKS require"));
 }
 
 #[test]
