@@ -48,6 +48,7 @@
 //! | `expectations` | what the node must have |
 //! | `kubelet_start` | whether user data may start a kubelet |
 //! | `not_nodes` | machines that are not nodes, beside machines that are |
+//! | `started_units` | units and containers that cannot be a kubelet |
 //! | `trial` | the scenario and the report |
 
 mod access;
@@ -84,6 +85,7 @@ mod region;
 mod shell;
 mod stack;
 mod stand_ins;
+mod started_units;
 mod stated;
 mod tags;
 mod trial;

@@ -3,10 +3,13 @@
 //! A trial of such a machine fails, because nothing in it joins. One that could be a node is tried: a pass of the
 //! others says nothing about it.
 
+use nodejoin_core::user_data::parse;
+
 use super::kubelet_start::{may_start_kubelet, readable, starts_kubelet};
+use super::started_units::{command_of_unit, packages, runs_confined_container, starts_foreign_unit};
 use super::stated::Stated;
 use crate::eks::is_bottlerocket;
-use crate::machine::{Machine, StartedBy, System};
+use crate::machine::{Machine, STAND_IN_AMI, StartedBy, System};
 use crate::source_lines::SourceLines;
 use crate::text;
 
@@ -66,6 +69,15 @@ const RUNNERS: [&str; 22] = [
     "snap",
     "make",
 ];
+/// What user data writes for an AMI that starts its kubelet by itself.
+const FILES_OF_NODES: [&str; 3] = ["/etc/kubernetes", "/etc/eks", "kubelet"];
+/// Folders with the sources of packages. A download into them runs nothing.
+const PACKAGE_SOURCES: [&str; 4] = [
+    "/etc/yum.repos.d/",
+    "/etc/apt/",
+    "/usr/share/keyrings/",
+    "/etc/pki/rpm-gpg/",
+];
 /// Folders of the programs that Amazon Linux and Ubuntu have.
 const FOLDERS: [&str; 4] = ["/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/"];
 
@@ -80,7 +92,11 @@ pub(crate) fn leave_out_others(machines: &mut [Machine]) {
         return;
     }
     for machine in machines {
-        if is_apart(machine) && !shares_role(machine, &nodes) && starts_nothing(machine) {
+        if is_apart(machine)
+            && !shares_role(machine, &nodes)
+            && !shares_ami(machine, &nodes)
+            && starts_nothing(machine)
+        {
             machine.left_out = Some(reason(machine));
         }
     }
@@ -167,6 +183,12 @@ fn shares_role(machine: &Machine, nodes: &[Machine]) -> bool {
     traits.role.as_ref().is_some_and(is_role) || traits.instance_profile.as_ref().is_some_and(is_profile)
 }
 
+/// Whether the machine has the AMI of a node: such an AMI can start a kubelet by itself.
+fn shares_ami(machine: &Machine, nodes: &[Machine]) -> bool {
+    let ami = machine.traits.ami_id.as_ref().filter(|ami| *ami != STAND_IN_AMI);
+    ami.is_some_and(|ami| nodes.iter().any(|node| node.traits.ami_id.as_ref() == Some(ami)))
+}
+
 /// Whether nothing in the user data starts a kubelet, or a program that may do so.
 fn starts_nothing(machine: &Machine) -> bool {
     let Some(bytes) = machine.user_data.as_deref() else {
@@ -177,14 +199,40 @@ fn starts_nothing(machine: &Machine) -> bool {
     };
     let content = String::from_utf8_lossy(bytes);
     let is_known = text::is_gzip(bytes) || text::format(&content).is_some();
-    let lines: Vec<String> = stated.text.lines().map(str::to_ascii_lowercase).collect();
+    let text = stated.text.to_ascii_lowercase();
+    let packages = packages(bytes, &text);
+    // Names of files are in the cloud-config alone.
+    let whole = format!("{text}\n{}", cloud_configs(bytes).to_ascii_lowercase());
+    let own_lines = |text| str::lines(text).filter(|line| !is_of_client(line));
     is_known
         && !stated.configs.is_any
         && !text::joins(&content)
-        && !lines
-            .iter()
-            .filter(|line| !is_of_client(line))
-            .any(|line| may_start_kubelet(line) || starts_kubelet(line) || runs_another_program(line))
+        && !own_lines(&whole).any(names_files_of_nodes)
+        && !own_lines(&text).any(|line| {
+            may_start_kubelet(&without_sources(line))
+                || starts_kubelet(line)
+                || runs_another_program(line, &packages, &whole)
+        })
+}
+
+fn cloud_configs(user_data: &[u8]) -> String {
+    let parts = parse(user_data).parts.into_iter();
+    let configs = parts.filter(|part| part.mime == "text/cloud-config");
+    let texts = configs.map(|part| String::from_utf8_lossy(&part.content).into_owned());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn names_files_of_nodes(line: &str) -> bool {
+    !line.trim_start().starts_with('#') && FILES_OF_NODES.iter().any(|name| line.contains(name))
+}
+
+/// A line without the programs that download a source of packages.
+fn without_sources(line: &str) -> String {
+    let is_of_sources = PACKAGE_SOURCES.iter().any(|folder| line.contains(folder));
+    match is_of_sources {
+        true => line.replace("wget", "").replace("curl", ""),
+        false => line.to_owned(),
+    }
 }
 
 /// Whether a line only gets or uses a program for people who use the cluster.
@@ -193,8 +241,9 @@ fn is_of_client(line: &str) -> bool {
 }
 
 /// Whether a line runs a program that the file does not contain, and that the systems of an AMI do not have.
-fn runs_another_program(line: &str) -> bool {
+fn runs_another_program(line: &str, packages: &[String], text: &str) -> bool {
     let line = line.trim();
+    let line = command_of_unit(line).unwrap_or(line);
     if let Some(interpreter) = line.strip_prefix("#!") {
         let program = interpreter.split_whitespace().next().unwrap_or_default();
         let last = program.rsplit('/').next().unwrap_or_default();
@@ -204,11 +253,15 @@ fn runs_another_program(line: &str) -> bool {
         return false;
     }
     line.split([';', '&', '|']).any(|command| {
-        let mut words = command.split_whitespace();
         let is_before = |word: &&str| KEYWORDS.contains(word) || is_assignment(word);
-        let program = words.find(|word| !is_before(word)).unwrap_or_default();
+        let words: Vec<&str> = command.split_whitespace().skip_while(is_before).collect();
+        let program = words.first().copied().unwrap_or_default();
         let is_elsewhere = program.contains('/') && !FOLDERS.iter().any(|folder| program.starts_with(folder));
-        RUNNERS.contains(&program) || is_elsewhere || program.contains(['$', '`'])
+        let is_runner = RUNNERS.contains(&program) && !runs_confined_container(&words);
+        is_runner
+            || is_elsewhere
+            || program.contains(['$', '`'])
+            || starts_foreign_unit(&words, packages, text)
     })
 }
 

@@ -16,7 +16,7 @@ fn machine_of_stack(name: &str, user_data: &str, data: &str, group: &str) -> Str
         _ => format!(r#","UserData":"{}""#, base64(user_data)),
     };
     format!(
-        r#""{name}":{{"Type":"AWS::EC2::LaunchTemplate","Properties":{{"LaunchTemplateData":{{"ImageId":"ami-1"{field}{data}}}}}}},
+        r#""{name}":{{"Type":"AWS::EC2::LaunchTemplate","Properties":{{"LaunchTemplateData":{{"ImageId":"ami-{name}"{field}{data}}}}}}},
         "{name}Group":{{"Type":"AWS::AutoScaling::AutoScalingGroup","Properties":{{"LaunchTemplate":{{"LaunchTemplateId":{{"Ref":"{name}"}}}}{group}}}}}"#
     )
 }
@@ -52,6 +52,30 @@ fn a_bastion_host_beside_nodes_is_left_out() {
     );
     let alone = stack(&[bastion]);
     assert_eq!((alone.machines.len(), left_out(&alone)), (1, vec![]));
+}
+
+#[test]
+fn a_machine_with_the_ami_of_a_node_is_tried() {
+    let bastion = machine_of_stack("Bastion", BASTION, "", "");
+    let shared = bastion.replace("ami-Bastion", "ami-Workers");
+    assert_eq!(left_out(&stack(&[workers(), shared])), [""; 0]);
+    // A stand-in names no AMI.
+    let stand_in = |text: String, name: &str| text.replace(&format!("ami-{name}"), "ami-0123456789abcdef0");
+    let imported = stack(&[stand_in(workers(), "Workers"), stand_in(bastion, "Bastion")]);
+    assert_eq!(left_out(&imported), ["Bastion"]);
+}
+
+#[test]
+fn a_host_of_another_service_is_left_out() {
+    for user_data in [
+        "#!/bin/bash\nyum install -y java\nwget -O /etc/yum.repos.d/jenkins.repo https://pkg.jenkins.io/redhat-stable/jenkins.repo\n\
+         yum install -y jenkins\nsystemctl enable --now jenkins\n",
+        "#!/bin/bash\nsudo amazon-linux-extras install docker -y\nsudo systemctl enable --now docker\ndocker pull grafana/grafana\n\
+         docker run -p 3000:3000 --env A=b -d --name=grafana --restart always grafana/grafana\n",
+    ] {
+        let host = machine_of_stack("Host", user_data, "", "");
+        assert_eq!(left_out(&stack(&[workers(), host])), ["Host"], "{user_data}");
+    }
 }
 
 #[test]
@@ -128,13 +152,50 @@ fn a_machine_that_could_be_a_node_is_tried() {
             "misspelt bootstrap",
             of("#!/bin/bash\n/etc/eks/bootstrp.sh demo\n", "", ""),
         ),
+        (
+            "unit of the AMI",
+            of("#!/bin/bash\nsystemctl restart company-agent\n", "", ""),
+        ),
+        (
+            "unit with a program of the AMI",
+            of(
+                "#!/bin/bash\ncat > /etc/systemd/system/a.service <<'E'\n[Service]\nExecStart=/opt/company/start\nE\nsystemctl start a\n",
+                "",
+                "",
+            ),
+        ),
+        (
+            "settings for an AMI",
+            of(
+                "#cloud-config\nwrite_files:\n- path: /etc/kubernetes/cluster.env\n  content: CLUSTER=demo\n",
+                "",
+                "",
+            ),
+        ),
+        (
+            "settings for a script of EKS",
+            of(
+                "#!/bin/bash\necho CLUSTER=demo >> /etc/eks/node.env\nreboot\n",
+                "",
+                "",
+            ),
+        ),
+        (
+            "flags of a kubelet",
+            of("#!/bin/bash\necho A=b > /etc/default/kubelet\n", "", ""),
+        ),
+        (
+            "container with its host",
+            of("#!/bin/bash\ndocker run --privileged example.com/agent\n", "", ""),
+        ),
         ("not read by cloud-init", of("echo hello\n", "", "")),
         ("include", of("#include\nhttps://example.com/user-data\n", "", "")),
         ("encoded twice", of(&base64(BASTION), "", "")),
     ] {
         assert_eq!(left_out(&imported), [""; 0], "{why}");
     }
-    let with_image = machine_of_stack("Other", BASTION, "", "").replace(r#""ImageId":"ami-1""#, &eks[1..]);
+    let with_image =
+        machine_of_stack("Other", BASTION, "", "").replace(r#""ImageId":"ami-Other""#, &eks[1..]);
     assert_eq!(left_out(&stack(&[workers(), with_image])), [""; 0]);
     let unused = machine_of_stack("Other", BASTION, "", "").replace(r#"{"Ref":"Other"}"#, r#""lt-1""#);
     assert_eq!(left_out(&stack(&[workers(), unused])), [""; 0]);
