@@ -318,7 +318,9 @@ fn parts_not_run(plan: &Plan, result: &UserDataResult) -> Vec<Note> {
     let faults = faults.map(|fault| {
         let part = fault.part.as_deref().unwrap_or("the user data");
         let what = match fault.kind {
-            FaultKind::CloudConfig => format!("cloud-init cannot use all of {part}: {}", fault.what),
+            FaultKind::CloudConfig | FaultKind::CloudConfigEntry => {
+                format!("cloud-init cannot use all of {part}: {}", fault.what)
+            }
             _ => format!("{part} did not run: {}", fault.what),
         };
         Note::new(NoteKind::PartNotRun, what)

@@ -1,5 +1,6 @@
 //! The part of `#cloud-config` that bootstrapping needs: `write_files` and `runcmd`.
 
+use std::fmt;
 use std::io::Read as _;
 
 use super::mime::decode_base64;
@@ -7,13 +8,41 @@ use crate::input::mode::octal;
 use crate::input::problem::Position;
 use crate::input::yaml::{self, YamlTree, YamlValue};
 
-/// The files and commands of a cloud-config.
+/// The files and commands of a cloud-config, as far as cloud-init can use it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CloudConfig {
     /// Files of `write_files`, in order.
     pub files: Vec<WriteFile>,
     /// The script that cloud-init creates for `runcmd`. Without `set -e`, its exit code is that of its last command.
     pub runcmd: Option<Vec<u8>>,
+    /// What cloud-init skips or reads in another way than written. Its modules are independent of each other.
+    pub problems: Vec<CloudConfigProblem>,
+}
+
+/// A part of a cloud-config that cloud-init does not use as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CloudConfigProblem {
+    pub position: Position,
+    /// The problem and what cloud-init does, in one sentence.
+    pub message: String,
+    pub loss: CloudConfigLoss,
+}
+
+/// What cloud-init does not do because of a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CloudConfigLoss {
+    /// A file, a value or a key.
+    Entry,
+    /// The rest of `write_files`.
+    Files,
+    /// All of `runcmd`.
+    Commands,
+}
+
+impl fmt::Display for CloudConfigProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.position.line, self.message)
+    }
 }
 
 /// A file of `write_files`.
@@ -31,7 +60,7 @@ pub struct WriteFile {
     pub append: bool,
 }
 
-/// A cloud-config that cloud-init rejects.
+/// A cloud-config that cloud-init ignores as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {}: {message}", position.line)]
 pub struct CloudConfigError {
@@ -41,26 +70,40 @@ pub struct CloudConfigError {
 }
 
 impl CloudConfig {
-    /// Reads a cloud-config.
+    /// Reads a cloud-config as the modules of cloud-init do (`cc_write_files.py` and `cc_runcmd.py` of 19.3 to 25.3).
     ///
     /// # Errors
-    /// The text is not YAML, or `write_files` or `runcmd` has a wrong format.
+    /// The text is not YAML, or not a mapping.
     pub fn read(text: &str) -> Result<Self, CloudConfigError> {
-        let tree = yaml::parse(text).map_err(|error| CloudConfigError {
+        let (tree, replaced) = yaml::parse_last_wins(text).map_err(|error| CloudConfigError {
             position: error.position,
             message: error.message,
         })?;
-        let files = items(&tree, "write_files")?
-            .iter()
-            .map(write_file)
-            .collect::<Result<_, _>>()?;
-        let commands = items(&tree, "runcmd")?;
-        let runcmd = if commands.is_empty() {
-            None
-        } else {
-            Some(script(commands)?)
-        };
-        Ok(Self { files, runcmd })
+        if !matches!(tree.value, YamlValue::Map(_) | YamlValue::Null) {
+            return Err(CloudConfigError {
+                position: tree.position,
+                message: format!("expected a mapping, found {}", tree.kind()),
+            });
+        }
+        let mut config = Self::default();
+        config.problems.extend(replaced.into_iter().map(|key| {
+            let message = format!(
+                "the key `{}` is given twice: cloud-init takes the last one only",
+                key.key
+            );
+            problem(key.position, CloudConfigLoss::Entry, message)
+        }));
+        if let Some(files) = tree.get("write_files")
+            && let Err(problem) = config.write_files(files)
+        {
+            config.problems.push(problem);
+        }
+        match tree.get("runcmd").map(script) {
+            Some(Ok(script)) => config.runcmd = script,
+            Some(Err(problem)) => config.problems.push(problem),
+            None => {}
+        }
+        Ok(config)
     }
 
     /// Merges a later cloud-config. By the default of cloud-init, its lists replace earlier ones.
@@ -71,60 +114,194 @@ impl CloudConfig {
         if later.runcmd.is_some() {
             self.runcmd = later.runcmd;
         }
+        self.problems.extend(later.problems);
+    }
+
+    /// Reads files up to the first one that ends the module of cloud-init.
+    fn write_files(&mut self, files: &YamlTree) -> Result<(), CloudConfigProblem> {
+        let items = match &files.value {
+            YamlValue::List(items) => items,
+            _ if is_empty(files) => return Ok(()),
+            _ => {
+                let what = format!("invalid `write_files`: expected a list, found {}", files.kind());
+                return Err(no_more_files(files, &what));
+            }
+        };
+        for item in items {
+            if !matches!(item.value, YamlValue::Map(_)) {
+                let what = format!(
+                    "invalid entry of `write_files`: expected a mapping, found {}",
+                    item.kind()
+                );
+                return Err(no_more_files(item, &what));
+            }
+            let file = self.write_file(item)?;
+            self.files.extend(file);
+        }
+        Ok(())
+    }
+
+    /// `None`: cloud-init skips the entry.
+    fn write_file(&mut self, tree: &YamlTree) -> Result<Option<WriteFile>, CloudConfigProblem> {
+        let text = |key: &str| tree.get(key).and_then(scalar);
+        let Some(path) = text("path").filter(|path| !path.is_empty()) else {
+            let message = "missing `path` in an entry of `write_files`: cloud-init skips the entry";
+            self.note(tree, message.to_owned());
+            return Ok(None);
+        };
+        let content = self.content(tree, &path)?;
+        let owner = text("owner").unwrap_or_else(|| "root:root".to_owned());
+        Ok(Some(WriteFile {
+            mode: self.mode(tree, &path),
+            path,
+            content,
+            owner,
+            append: tree.get("append").is_some_and(is_true),
+        }))
+    }
+
+    fn content(&mut self, tree: &YamlTree, path: &str) -> Result<Vec<u8>, CloudConfigProblem> {
+        let content = tree.get("content");
+        if let Some(content) = content.filter(|content| !is_text(content)) {
+            let what = format!(
+                "the content of {path} is {}, and only text in quotes can be written",
+                content.kind()
+            );
+            return Err(no_more_files(content, &what));
+        }
+        let text = content.and_then(scalar).unwrap_or_default();
+        let encoding = tree.get("encoding").and_then(scalar).unwrap_or_default();
+        match decode(text.as_bytes(), encoding.to_lowercase().trim()) {
+            Decoded::Content(content) => Ok(content),
+            Decoded::UnknownEncoding => {
+                let message = format!(
+                    "unknown encoding `{encoding}` of {path}: cloud-init writes the content as it stands; expected `b64`, \
+                     `gzip` or `gz+b64`"
+                );
+                self.note(tree, message);
+                Ok(text.into_bytes())
+            }
+            Decoded::Damaged => {
+                let what = format!("the content of {path} is not {encoding}");
+                Err(no_more_files(content.unwrap_or(tree), &what))
+            }
+        }
+    }
+
+    /// A number is decimal, unless it begins with 0; text is octal.
+    fn mode(&mut self, tree: &YamlTree, path: &str) -> u32 {
+        const DEFAULT: u32 = 0o644;
+        let Some(permissions) = tree.get("permissions").filter(|found| !is_empty(found)) else {
+            return DEFAULT;
+        };
+        let text = scalar(permissions).unwrap_or_default();
+        let decimal = match &permissions.value {
+            YamlValue::Number(number) => number.as_u64().and_then(|mode| u32::try_from(mode).ok()),
+            _ => None,
+        };
+        if let Some(mode) = decimal.filter(|mode| *mode > 0) {
+            let message = format!(
+                "the permissions {text} of {path} are a decimal number, and those that cloud-init sets are {mode:o}: write \
+                 `'{text:0>4}'`"
+            );
+            self.note(permissions, message);
+            return mode & 0o7777;
+        }
+        octal(&text).unwrap_or_else(|| {
+            let message = format!("invalid permissions `{text}` of {path}: cloud-init sets 644");
+            self.note(permissions, message);
+            DEFAULT
+        })
+    }
+
+    fn note(&mut self, tree: &YamlTree, message: String) {
+        self.problems
+            .push(problem(tree.position, CloudConfigLoss::Entry, message));
     }
 }
 
-fn refuse(tree: &YamlTree, message: String) -> CloudConfigError {
-    CloudConfigError {
-        position: tree.position,
+fn problem(position: Position, loss: CloudConfigLoss, message: String) -> CloudConfigProblem {
+    CloudConfigProblem {
+        position,
         message,
+        loss,
     }
 }
 
-fn items<'a>(tree: &'a YamlTree, key: &str) -> Result<&'a [YamlTree], CloudConfigError> {
-    match tree.get(key).map(|found| (&found.value, found)) {
-        None | Some((YamlValue::Null, _)) => Ok(&[]),
-        Some((YamlValue::List(items), _)) => Ok(items),
-        Some((_, found)) => Err(refuse(
-            found,
-            format!("invalid `{key}`: expected a list, found {}", found.kind()),
-        )),
+fn no_more_files(tree: &YamlTree, what: &str) -> CloudConfigProblem {
+    let message = format!("{what}: cloud-init ends `write_files` here and writes no further file");
+    problem(tree.position, CloudConfigLoss::Files, message)
+}
+
+fn no_commands(tree: &YamlTree, what: &str) -> CloudConfigProblem {
+    let message = format!("{what}: cloud-init runs no command of `runcmd`");
+    problem(tree.position, CloudConfigLoss::Commands, message)
+}
+
+/// Whether Python takes the value for false.
+fn is_empty(tree: &YamlTree) -> bool {
+    match &tree.value {
+        YamlValue::Null | YamlValue::Bool(false) => true,
+        YamlValue::Text(text) => text.is_empty(),
+        YamlValue::List(items) => items.is_empty(),
+        YamlValue::Map(entries) => entries.is_empty(),
+        YamlValue::Bool(true) | YamlValue::Number(_) => false,
     }
 }
 
-fn write_file(tree: &YamlTree) -> Result<WriteFile, CloudConfigError> {
-    let text = |key: &str| tree.get(key).and_then(scalar);
-    let path =
-        text("path").ok_or_else(|| refuse(tree, "missing `path` in an entry of `write_files`".to_owned()))?;
-    let content = text("content").unwrap_or_default();
-    let encoding = text("encoding").unwrap_or_default();
-    let content = decode(content.as_bytes(), &encoding.to_lowercase())
-        .ok_or_else(|| refuse(tree, format!("invalid content of {path}: expected {encoding}")))?;
-    let permissions = text("permissions").unwrap_or_else(|| "0644".to_owned());
-    let mode = octal(&permissions)
-        .ok_or_else(|| refuse(tree, format!("invalid permissions `{permissions}` of {path}")))?;
-    let owner = text("owner").unwrap_or_else(|| "root:root".to_owned());
-    let append = matches!(
-        tree.get("append").map(|append| &append.value),
-        Some(YamlValue::Bool(true))
-    );
-    Ok(WriteFile {
-        path,
-        content,
-        mode,
-        owner,
-        append,
-    })
+/// Whether a content is text. Newer releases write an empty file for null, and only a whole number without leading
+/// zeros is a number for every reader of YAML.
+fn is_text(tree: &YamlTree) -> bool {
+    match &tree.value {
+        YamlValue::Null | YamlValue::Text(_) => true,
+        YamlValue::Number(number) => number.is_f64(),
+        YamlValue::Bool(_) | YamlValue::List(_) | YamlValue::Map(_) => false,
+    }
 }
 
-fn decode(content: &[u8], encoding: &str) -> Option<Vec<u8>> {
-    match encoding {
+/// `is_true` of cloud-init.
+fn is_true(tree: &YamlTree) -> bool {
+    let text = scalar(tree).unwrap_or_default().to_lowercase();
+    ["true", "1", "on", "yes"].contains(&text.trim())
+}
+
+enum Decoded {
+    Content(Vec<u8>),
+    UnknownEncoding,
+    Damaged,
+}
+
+fn decode(content: &[u8], encoding: &str) -> Decoded {
+    let decoded = match encoding {
         "" | "text/plain" => Some(content.to_vec()),
-        "b64" | "base64" => decode_base64(content),
+        "b64" | "base64" => python_base64(content),
         "gz" | "gzip" => gunzip(content),
-        "gz+b64" | "gz+base64" | "gzip+b64" | "gzip+base64" => gunzip(&decode_base64(content)?),
-        _ => None,
+        "gz+b64" | "gz+base64" | "gzip+b64" | "gzip+base64" => {
+            python_base64(content).and_then(|inner| gunzip(&inner))
+        }
+        _ => return Decoded::UnknownEncoding,
+    };
+    decoded.map_or(Decoded::Damaged, Decoded::Content)
+}
+
+/// `b64decode` of Python: skips other characters, ends at the padding, and requires it.
+fn python_base64(content: &[u8]) -> Option<Vec<u8>> {
+    let is_of_alphabet = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
+    let mut digits: Vec<u8> = Vec::new();
+    let mut padding = 0;
+    for byte in content {
+        if is_of_alphabet(byte) {
+            digits.push(*byte);
+            padding = 0;
+        } else if *byte == b'=' && digits.len() % 4 >= 2 {
+            padding += 1;
+            if digits.len() % 4 + padding == 4 {
+                digits.extend(std::iter::repeat_n(b'=', padding));
+                break;
+            }
+        }
     }
+    digits.len().is_multiple_of(4).then(|| decode_base64(&digits))?
 }
 
 pub(super) fn gunzip(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -139,29 +316,44 @@ pub(super) fn gunzip(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// `shellify` of cloud-init: a text is a command line, a list is quoted word by word. Every word is quoted, so that a
-/// reserved word of the shell remains the name of a command.
-fn script(commands: &[YamlTree]) -> Result<Vec<u8>, CloudConfigError> {
+/// reserved word of the shell remains the name of a command. `None`: no command.
+fn script(runcmd: &YamlTree) -> Result<Option<Vec<u8>>, CloudConfigProblem> {
+    let commands = match &runcmd.value {
+        YamlValue::List(commands) => commands,
+        YamlValue::Null => return Ok(None),
+        _ => {
+            let what = format!("invalid `runcmd`: expected a list, found {}", runcmd.kind());
+            return Err(no_commands(runcmd, &what));
+        }
+    };
     let mut script = b"#!/bin/sh\n".to_vec();
     for command in commands {
         let line = match &command.value {
-            YamlValue::List(words) => words
-                .iter()
-                .filter_map(scalar)
-                .map(|word| quoted(&word))
-                .collect::<Vec<_>>()
-                .join(" "),
+            YamlValue::List(words) => words.iter().map(word).collect::<Vec<_>>().join(" "),
+            YamlValue::Text(text) => text.clone(),
             YamlValue::Null => continue,
-            _ => scalar(command).ok_or_else(|| {
-                refuse(
-                    command,
-                    "invalid command: expected text or a list of words".to_owned(),
-                )
-            })?,
+            YamlValue::Bool(_) | YamlValue::Number(_) | YamlValue::Map(_) => {
+                let what = format!(
+                    "invalid command: expected text or a list of words, found {}; quotes make it text",
+                    command.kind()
+                );
+                return Err(no_commands(command, &what));
+            }
         };
         script.extend_from_slice(line.as_bytes());
         script.push(b'\n');
     }
-    Ok(script)
+    Ok((!commands.is_empty()).then_some(script))
+}
+
+/// A word as Python writes it.
+fn word(tree: &YamlTree) -> String {
+    quoted(&match &tree.value {
+        YamlValue::Bool(true) => "True".to_owned(),
+        YamlValue::Bool(false) => "False".to_owned(),
+        YamlValue::Null => "None".to_owned(),
+        _ => scalar(tree).unwrap_or_default(),
+    })
 }
 
 fn quoted(word: &str) -> String {
@@ -178,66 +370,4 @@ fn scalar(tree: &YamlTree) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_and_commands_are_parsed() {
-        let config = CloudConfig::read(
-            "#cloud-config\npackages: null\nwrite_files:\n  - path: /etc/eksctl/kubelet.env\n    content: |\n      A=b\n    permissions: '0600'\n  \
-             - { path: /b, encoding: b64, content: aGk=, owner: 'ubuntu:ubuntu', permissions: 0755, append: true }\n\
-             runcmd:\n  - /var/lib/cloud/scripts/eksctl/bootstrap.al2.sh\n  - [echo, \"it's\", 1]\n",
-        )
-        .unwrap();
-        assert_eq!(config.files[0].content, b"A=b\n");
-        assert_eq!(
-            (config.files[0].mode, config.files[0].owner.as_str()),
-            (0o600, "root:root")
-        );
-        assert_eq!(
-            (
-                config.files[1].content.as_slice(),
-                config.files[1].mode,
-                config.files[1].append
-            ),
-            (&b"hi"[..], 0o755, true)
-        );
-        let script = String::from_utf8(config.runcmd.unwrap()).unwrap();
-        assert_eq!(
-            script,
-            "#!/bin/sh\n/var/lib/cloud/scripts/eksctl/bootstrap.al2.sh\n'echo' 'it'\\''s' '1'\n"
-        );
-    }
-
-    #[test]
-    fn invalid_cloud_configs_are_rejected_with_their_line() {
-        for (text, message) in [
-            (
-                "runcmd: x\n",
-                "line 1: invalid `runcmd`: expected a list, found text",
-            ),
-            (
-                "write_files:\n  - content: x\n",
-                "line 2: missing `path` in an entry of `write_files`",
-            ),
-            ("write_files: [{ path: /a, encoding: rot13 }]\n", "expected rot13"),
-            (
-                "write_files: [{ path: /a, permissions: rwx }]\n",
-                "invalid permissions `rwx`",
-            ),
-            ("runcmd: [\n", "line 1:"),
-        ] {
-            let error = CloudConfig::read(text).unwrap_err().to_string();
-            assert!(error.contains(message), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_later_list_replaces_an_earlier_one() {
-        let read = |text: &str| CloudConfig::read(text).unwrap();
-        let mut config = read("runcmd: [a]\nwrite_files: [{ path: /a }]\n");
-        config.merge(read("runcmd: [b]\n"));
-        assert_eq!(config.runcmd.unwrap(), b"#!/bin/sh\nb\n");
-        assert_eq!(config.files.len(), 1);
-    }
-}
+mod tests;

@@ -29,7 +29,7 @@ mod placeholder_typo;
 mod replace;
 
 pub use ami_family::OtherFamily;
-pub use cloud_config::{CloudConfig, CloudConfigError, WriteFile};
+pub use cloud_config::{CloudConfig, CloudConfigError, CloudConfigLoss, CloudConfigProblem, WriteFile};
 pub use compose::{LIMIT, MimePart, UserDataError, message, names_identity, render};
 pub use disk_setup::sets_up_disks;
 pub use fill::{UnknownTemplate, Values, fill};

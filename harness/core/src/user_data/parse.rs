@@ -1,6 +1,6 @@
 //! Splits user data in the same way as cloud-init: parts with their names, and faults that cloud-init would report.
 
-use super::cloud_config::{CloudConfig, gunzip};
+use super::cloud_config::{CloudConfig, CloudConfigLoss, gunzip};
 use super::fill::GZIP;
 use super::mime::{Message, decode_base64};
 use crate::vocabulary::nearest::nearest;
@@ -48,8 +48,10 @@ pub enum FaultKind {
     Base64,
     /// A MIME message without parts, or a part that cannot be decoded.
     Damaged,
-    /// An invalid cloud-config.
+    /// A cloud-config that cloud-init ignores, or a module of it that ends.
     CloudConfig,
+    /// A part of a cloud-config that cloud-init skips, or reads in another way than written.
+    CloudConfigEntry,
 }
 
 /// A script that cloud-init runs.
@@ -166,11 +168,7 @@ impl Parsed {
                     "a boothook must start with `#!` behind its line `#cloud-boothook`",
                 );
             }
-            CLOUD_CONFIG => {
-                if let Err(error) = CloudConfig::read(&String::from_utf8_lossy(content)) {
-                    self.fault(name, FaultKind::CloudConfig, &error.to_string());
-                }
-            }
+            CLOUD_CONFIG => self.check_cloud_config(name, &String::from_utf8_lossy(content)),
             // cloud-init warns; nodeadm reads it.
             "text/x-not-multipart" if is_node_config(content) => {}
             "text/x-not-multipart" if is_base64(content) => {
@@ -204,6 +202,20 @@ impl Parsed {
                 self.fault(name, FaultKind::UnknownType, &what);
             }
             _ => {}
+        }
+    }
+
+    fn check_cloud_config(&mut self, name: Option<String>, text: &str) {
+        let problems = match CloudConfig::read(text) {
+            Ok(config) => config.problems,
+            Err(error) => return self.fault(name, FaultKind::CloudConfig, &error.to_string()),
+        };
+        for problem in problems {
+            let kind = match problem.loss {
+                CloudConfigLoss::Entry => FaultKind::CloudConfigEntry,
+                CloudConfigLoss::Files | CloudConfigLoss::Commands => FaultKind::CloudConfig,
+            };
+            self.fault(name.clone(), kind, &problem.to_string());
         }
     }
 
@@ -448,6 +460,10 @@ mod tests {
                 FaultKind::Damaged,
             ),
             ("#cloud-config\nruncmd: x\n".to_owned(), FaultKind::CloudConfig),
+            (
+                "#cloud-config\nruncmd: []\nruncmd: [x]\n".to_owned(),
+                FaultKind::CloudConfigEntry,
+            ),
         ] {
             assert_eq!(kinds(bytes.as_bytes()), [kind], "{bytes}");
         }

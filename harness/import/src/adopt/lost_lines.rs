@@ -1,6 +1,7 @@
 //! Lines of user data that have no effect.
 
-use nodejoin_core::user_data::{CloudConfig, parse};
+use nodejoin_core::input::problem::Position;
+use nodejoin_core::user_data::{CloudConfig, FaultKind, Parsed, parse};
 
 use super::lost_parts::lost_parts;
 use super::stated::Stated;
@@ -33,7 +34,8 @@ pub(super) fn lost_lines(
          header or the `#!` behind it; save the file without it"
             .to_owned()
     });
-    let unusable = unusable_configs(user_data, lines).into_iter();
+    let parsed = parse(user_data);
+    let unusable = unusable_configs(&parsed, lines).into_iter();
     let notes = mark
         .into_iter()
         .chain(unusable)
@@ -42,22 +44,43 @@ pub(super) fn lost_lines(
     notes.chain(cut_commands(stated, lines)).collect()
 }
 
-/// The cloud-configs that cloud-init cannot use: it ignores one with invalid YAML.
-pub(super) fn unusable_configs(user_data: &[u8], lines: &SourceLines<'_>) -> Vec<String> {
-    let parts = parse(user_data).parts.into_iter();
-    let unusable = parts
-        .filter(|part| part.mime == "text/cloud-config")
-        .filter_map(|part| {
-            let text = String::from_utf8_lossy(&part.content);
-            let error = CloudConfig::read(&text).err()?;
-            let line = usize::try_from(error.position.line).unwrap_or_default();
-            let place = lines.place(&text, line, "the part");
-            Some(format!(
-                "cloud-init cannot use the cloud-config in {}: {place}: {}",
-                part.name, error.message
-            ))
-        });
-    unusable.collect()
+/// What cloud-init cannot use of cloud-configs: it ignores one with invalid YAML, and a module of it ends at an invalid
+/// value.
+fn unusable_configs(parsed: &Parsed, lines: &SourceLines<'_>) -> Vec<String> {
+    let parts = parsed.parts.iter();
+    let configs = parts.filter(|part| part.mime == "text/cloud-config");
+    let mut notes = Vec::new();
+    for part in configs {
+        let text = String::from_utf8_lossy(&part.content);
+        let place = |position: Position| {
+            let line = usize::try_from(position.line).unwrap_or_default();
+            lines.place(&text, line, "the part")
+        };
+        let name = &part.name;
+        match CloudConfig::read(&text) {
+            Ok(config) => notes.extend(config.problems.into_iter().map(|problem| {
+                let place = place(problem.position);
+                format!(
+                    "cloud-init cannot use all of the cloud-config in {name}: {place}: {}",
+                    problem.message
+                )
+            })),
+            Err(error) => {
+                let place = place(error.position);
+                notes.push(format!(
+                    "cloud-init cannot use the cloud-config in {name}: {place}: {}",
+                    error.message
+                ));
+            }
+        }
+    }
+    notes
+}
+
+/// Whether a cloud-config has commands that cloud-init cannot run.
+pub(super) fn has_unusable_commands(user_data: &[u8]) -> bool {
+    let mut faults = parse(user_data).faults.into_iter();
+    faults.any(|fault| fault.kind == FaultKind::CloudConfig)
 }
 
 /// The command of a line whose backslash a blank follows.

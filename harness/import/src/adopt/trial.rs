@@ -239,7 +239,7 @@ fn own_user_data(
         }
     }
     let own = machine.user_data.as_deref().unwrap_or_default();
-    let is_unusable = !lost_lines::unusable_configs(own, &SourceLines::default()).is_empty();
+    let is_unusable = lost_lines::has_unusable_commands(own);
     let is_joined_elsewhere = machine.managed.is_some() || is_bottlerocket(&machine) || is_unusable;
     if !is_joined_elsewhere && is_without_kubelet(&machine) {
         let text = "nothing in this user data starts a kubelet: a node with it joins only if the AMI starts one itself";

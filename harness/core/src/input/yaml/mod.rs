@@ -6,4 +6,4 @@ mod tests;
 mod tree;
 
 pub use check::check;
-pub use tree::{PathStep, YamlEntry, YamlError, YamlTree, YamlValue, parse};
+pub use tree::{PathStep, ReplacedKey, YamlEntry, YamlError, YamlTree, YamlValue, parse, parse_last_wins};

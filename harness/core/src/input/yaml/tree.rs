@@ -1,9 +1,11 @@
 //! A YAML document as a tree with the position of every key and value.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_yaml::options::DuplicateKeyPolicy;
 use serde_yaml::{Location, Spanned};
 
 use crate::input::problem::Position;
@@ -58,8 +60,31 @@ const MAX_NODES: usize = 50_000;
 /// # Errors
 /// The text is not YAML, has several documents, or contains a duplicate key.
 pub fn parse(text: &str) -> Result<YamlTree, YamlError> {
+    parse_with(text, DuplicateKeyPolicy::Error)
+}
+
+/// A key of a mapping that a later equal one replaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplacedKey {
+    pub key: String,
+    pub position: Position,
+}
+
+/// Reads one YAML document as PyYAML does: of several equal keys, the last one counts.
+///
+/// # Errors
+/// The text is not YAML, or has several documents.
+pub fn parse_last_wins(text: &str) -> Result<(YamlTree, Vec<ReplacedKey>), YamlError> {
+    let mut tree = parse_with(text, DuplicateKeyPolicy::LastWins)?;
+    let mut replaced = Vec::new();
+    tree.keep_last_keys(&mut replaced);
+    Ok((tree, replaced))
+}
+
+fn parse_with(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<YamlTree, YamlError> {
     let options = serde_yaml::options! {
         budget: serde_yaml::budget! { max_nodes: MAX_NODES },
+        duplicate_keys: duplicate_keys,
     };
     let read = serde_yaml::from_str_with_options::<Spanned<Raw>>(text, options);
     let spanned = read.map_err(|error| YamlError {
@@ -88,6 +113,35 @@ impl YamlTree {
         match &self.value {
             YamlValue::Map(entries) => entries,
             _ => &[],
+        }
+    }
+
+    /// Removes all but the last of equal keys, also in the values.
+    fn keep_last_keys(&mut self, replaced: &mut Vec<ReplacedKey>) {
+        match &mut self.value {
+            YamlValue::Map(entries) => {
+                let last: BTreeMap<String, Position> = entries
+                    .iter()
+                    .map(|entry| (entry.key.clone(), entry.position))
+                    .collect();
+                entries.retain(|entry| {
+                    let by = last.get(&entry.key).filter(|last| **last != entry.position);
+                    replaced.extend(by.map(|_| ReplacedKey {
+                        key: entry.key.clone(),
+                        position: entry.position,
+                    }));
+                    by.is_none()
+                });
+                for entry in entries {
+                    entry.tree.keep_last_keys(replaced);
+                }
+            }
+            YamlValue::List(items) => {
+                for item in items {
+                    item.keep_last_keys(replaced);
+                }
+            }
+            YamlValue::Null | YamlValue::Bool(_) | YamlValue::Number(_) | YamlValue::Text(_) => {}
         }
     }
 
@@ -314,6 +368,21 @@ mod tests {
             tree.to_json(),
             serde_json::json!({"a": 1, "b": ["x", {"c": true, "1": null}], "d": "text\n", "e": 644.0, "f": 0.5})
         );
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_counts() {
+        let text = "a: 1\nb: { c: 1, c: 2 }\na: 3\nd: &d { e: 1 }\nf: { <<: *d, e: 2 }\ng: [*d, *d]\n";
+        let (tree, replaced) = parse_last_wins(text).unwrap();
+        assert_eq!(
+            tree.to_json(),
+            serde_json::json!({"a": 3, "b": {"c": 2}, "d": {"e": 1}, "f": {"e": 2}, "g": [{"e": 1}, {"e": 1}]})
+        );
+        let keys: Vec<(&str, u64)> = replaced
+            .iter()
+            .map(|one| (one.key.as_str(), one.position.line))
+            .collect();
+        assert_eq!(keys, [("a", 1), ("c", 2)]);
     }
 
     #[test]

@@ -382,3 +382,30 @@ fn flags_at_which_a_kubelet_exits_are_named_with_their_line() {
     );
     assert!(!config.contains("not checked"), "{config}");
 }
+
+/// The modules of cloud-init are independent: it still runs the commands.
+#[test]
+fn commands_beside_a_file_that_cloud_init_cannot_write_are_expected() {
+    let text = |files: &str| {
+        format!(
+            "#cloud-config\nwrite_files: {files}\nruncmd:\n- /etc/eks/bootstrap.sh demo --kubelet-extra-args --node-labels=a=b\n"
+        )
+    };
+    for files in [
+        "[{ content: hi }]",
+        "[{ path: /a, encoding: b46 }]",
+        "[{ path: /a, content: hi, encoding: b64 }]",
+        "{ path: /a }",
+        "[]\nwrite_files: []",
+    ] {
+        assert_has(
+            &shown(&machine(&text(files))),
+            &[
+                "note: cloud-init cannot use all of the cloud-config in part-001: line 2: ",
+                "expected: label a=b",
+            ],
+        );
+    }
+    let valid = shown(&machine(&text("[]")));
+    assert!(!valid.contains("cannot use"), "{valid}");
+}
