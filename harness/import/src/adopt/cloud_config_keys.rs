@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use nodejoin_core::user_data::parse;
 
-use super::cloud_config_typos::meant_key;
+use super::cloud_config_typos::{is_key, meant_key};
 
 /// The keys that the modules of the built-in node images read, and those of cloud-init itself.
 const READ: [&str; 27] = [
@@ -73,6 +73,9 @@ pub(super) fn without_effect(user_data: &[u8], has_disks: bool) -> Vec<String> {
     }
     let is_read = |key: &str| READ.contains(&key) || (has_disks && is_of_disks(key));
     let sentence = |key: String| match is_of_disks(&key) {
+        _ if !is_key(&key) => format!(
+            "`{key}` of the cloud-config: cloud-init documents no such key, and ignores keys that it does not know"
+        ),
         true => format!(
             "`{key}` of the cloud-config: the file states no second volume; `--with 'instance: {{ volumes: [{{ device: \
              /dev/sdb, gib: 100 }}] }}'` for one"
@@ -125,5 +128,19 @@ mod tests {
             ["`ntp` of the cloud-config, for which the node image has no module"]
         );
         assert_eq!(without_effect(b"#!/bin/bash\nntp: x\n", false), [""; 0]);
+    }
+
+    #[test]
+    fn keys_that_cloud_init_does_not_have_are_named() {
+        let text = b"#cloud-config\nruncommand: [x]\nkind: NodeConfig\n";
+        let sentence = |key: &str| {
+            format!(
+                "`{key}` of the cloud-config: cloud-init documents no such key, and ignores keys that it does not know"
+            )
+        };
+        assert_eq!(
+            without_effect(text, false),
+            [sentence("kind"), sentence("runcommand")]
+        );
     }
 }

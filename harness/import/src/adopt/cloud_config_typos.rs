@@ -2,16 +2,20 @@
 
 use nodejoin_core::user_data::parse;
 
+use super::node_config::line_of;
 use crate::known_fields::meant;
 use crate::source_lines::SourceLines;
+use crate::tree::{Tree, yaml};
 
 /// The keys of all modules of cloud-init (its `schema-cloud-config-v1.json`), and those of older releases and of
 /// Amazon's.
-const KEYS: [&str; 117] = [
+const KEYS: [&str; 130] = [
     "allow_public_ssh_keys",
+    "allow_userdata",
     "ansible",
     "apk_repos",
     "apt",
+    "apt_custom_sources_list",
     "apt_mirror",
     "apt_pipelining",
     "apt_preserve_sources_list",
@@ -33,9 +37,12 @@ const KEYS: [&str; 117] = [
     "cloud_init_modules",
     "create_hostname_file",
     "datasource",
+    "datasource_list",
     "debug",
+    "def_log_file",
     "device_aliases",
     "disable_ec2_metadata",
+    "disable_fallback_network",
     "disable_root",
     "disable_root_opts",
     "disk_setup",
@@ -54,10 +61,13 @@ const KEYS: [&str; 117] = [
     "launch-index",
     "locale",
     "locale_configfile",
+    "log_cfgs",
+    "logcfg",
     "lxd",
     "manage-resolv-conf",
     "manage_etc_hosts",
     "manage_resolv_conf",
+    "manual_cache_clean",
     "mcollective",
     "merge_how",
     "merge_type",
@@ -89,10 +99,12 @@ const KEYS: [&str; 117] = [
     "resize_rootfs",
     "resolv_conf",
     "rh_subscription",
+    "rpi",
     "rsyslog",
     "rsyslog_dir",
     "runcmd",
     "salt_minion",
+    "selinux",
     "snap",
     "snappy",
     "spacewalk",
@@ -112,20 +124,40 @@ const KEYS: [&str; 117] = [
     "syslog_fix_perms",
     "system_info",
     "timezone",
+    "ubuntu-advantage",
     "ubuntu_advantage",
     "ubuntu_pro",
+    "unverified_modules",
     "updates",
     "user",
     "users",
     "vendor_data",
     "vendor_data2",
     "version",
+    "warnings",
     "wireguard",
     "write_files",
     "yum_repo_dir",
     "yum_repos",
     "zypper",
 ];
+
+/// The keys of an entry of `write_files`.
+const KEYS_OF_FILE: [&str; 8] = [
+    "append",
+    "content",
+    "defer",
+    "encoding",
+    "owner",
+    "path",
+    "permissions",
+    "source",
+];
+
+/// Whether cloud-init documents the key.
+pub(super) fn is_key(key: &str) -> bool {
+    KEYS.contains(&key)
+}
 
 /// The key of cloud-init that another one means with a typing error.
 pub(super) fn meant_key(key: &str) -> Option<&'static str> {
@@ -150,8 +182,35 @@ pub(super) fn misspelt(user_data: &[u8], lines: &SourceLines<'_>) -> Vec<String>
                 ));
             }
         }
+        found.extend(misspelt_in_files(&text, &part.name, lines));
     }
     found
+}
+
+/// A sentence for each misspelt key of a file.
+fn misspelt_in_files(text: &str, part: &str, lines: &SourceLines<'_>) -> Vec<String> {
+    let documents = yaml(text).unwrap_or_default();
+    let files = documents.iter().flat_map(|tree| tree.items_at(&["write_files"]));
+    let entries = files.flat_map(Tree::entries);
+    let unknown = entries.filter(|(key, _)| !KEYS_OF_FILE.contains(&key.as_str()));
+    let sentence = |(key, value): &(String, Tree)| {
+        let meant = meant(key, KEYS_OF_FILE.into_iter())?;
+        // A value can begin on the line behind its key.
+        let has_key = |line: usize| {
+            let own = text.lines().nth(line - 1)?;
+            own.contains(&format!("{key}:")).then_some(line)
+        };
+        let line = value
+            .line()
+            .and_then(has_key)
+            .or_else(|| line_of(text, key, value));
+        let place = line.map(|line| lines.place(text, line, part));
+        let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
+        Some(format!(
+            "a file of `write_files` has no key `{key}`{place}, and cloud-init ignores it; did you mean `{meant}`?"
+        ))
+    };
+    unknown.filter_map(sentence).collect()
 }
 
 /// The key of a line that is not indented.
@@ -188,6 +247,28 @@ mod tests {
             );
             assert_eq!(misspelt(text.as_bytes(), &SourceLines::default()), [expected]);
         }
+    }
+
+    #[test]
+    fn misspelt_keys_of_files_are_named() {
+        let text = "#cloud-config\nwrite_files:\n- path: /a\n  contents: |\n    owners: x\n  permission: '0644'\n- { path: /b, owners: root, mode: x }\n";
+        let expected = [
+            (4, "contents", "content"),
+            (6, "permission", "permissions"),
+            (7, "owners", "owner"),
+        ]
+        .map(|(line, key, meant)| {
+            format!(
+                "a file of `write_files` has no key `{key}` (line {line} of part-001), and cloud-init ignores it; did you mean `{meant}`?"
+            )
+        });
+        assert_eq!(misspelt(text.as_bytes(), &SourceLines::default()), expected);
+        let all: Vec<String> = KEYS_OF_FILE.iter().map(|key| format!("{key}: x")).collect();
+        let text = format!(
+            "#cloud-config\nwrite_files:\n- {{ {} }}\nruncmd: [{{ contents: x }}]\n",
+            all.join(", ")
+        );
+        assert_eq!(misspelt(text.as_bytes(), &SourceLines::default()), [""; 0]);
     }
 
     #[test]

@@ -378,7 +378,7 @@ fn lose(key: &str, value: &Tree, lost: &mut Vec<String>) {
 }
 
 /// The line of a field: its value can begin on a later one.
-fn line_of(text: &str, key: &str, value: &Tree) -> Option<usize> {
+pub(super) fn line_of(text: &str, key: &str, value: &Tree) -> Option<usize> {
     let last = value.line()?;
     let has_key = |line: &str| {
         let line = line
