@@ -138,11 +138,13 @@ impl Parsed {
     fn part(&mut self, filename: Option<String>, declared: String, content: Vec<u8>) {
         let name = filename.unwrap_or_else(|| self.next_name());
         let mime = match declared.as_str() {
-            "text/plain"
-            | "text/x-not-multipart"
-            | "application/octet-stream"
-            | "application/gzip"
-            | "application/x-gzip" => detected_type(&content).map_or(declared, str::to_owned),
+            "text/plain" | "text/x-not-multipart" | "application/gzip" | "application/x-gzip" => {
+                detected_type(&content).map_or(declared, str::to_owned)
+            }
+            // Python takes a type that is not of the form `a/b` for text/plain.
+            _ if declared.matches('/').count() != 1 => {
+                detected_type(&content).map_or(declared, str::to_owned)
+            }
             _ => declared,
         };
         self.check(&name, &mime, &content);
@@ -403,12 +405,28 @@ mod tests {
         {
             assert_eq!(faults(handled), [], "{handled}");
         }
-        for unknown in ["text/x-shellscript-per-node", "text/html", "text/plain"] {
+        for unknown in [
+            "text/x-shellscript-per-node",
+            "text/html",
+            "text/plain",
+            "application/octet-stream",
+        ] {
             let what = format!("cloud-init does not handle the type `{unknown}`");
             let found = faults(unknown);
             assert_eq!((found.len(), found[0].0), (1, FaultKind::UnknownType));
             assert!(found[0].1.starts_with(&what), "{found:?}");
         }
+        let of_header = |header: &str| {
+            let text = format!("MIME-Version: 1.0\n{header}\n\n#!/bin/sh\n");
+            parse(text.as_bytes()).parts[0].mime.clone()
+        };
+        for detected in ["shellscript", "text/plain", "text/x-shellscript/v1"] {
+            assert_eq!(of_header(&format!("Content-Type: {detected}")), SHELL);
+        }
+        assert_eq!(
+            of_header("Content-Type: application/octet-stream"),
+            "application/octet-stream"
+        );
         let [(_, misspelt)] = &faults("text/x-shelscript")[..] else {
             panic!("one fault is found");
         };

@@ -5,6 +5,7 @@ use nodejoin_core::user_data::{CloudConfig, FaultKind, Parsed, parse};
 
 use super::lost_parts::lost_parts;
 use super::stated::Stated;
+use super::unhandled_parts::unhandled;
 use crate::source_lines::SourceLines;
 use crate::words::shortened;
 
@@ -38,6 +39,7 @@ pub(super) fn lost_lines(
     let unusable = unusable_configs(&parsed, lines).into_iter();
     let notes = mark
         .into_iter()
+        .chain(unhandled(&text, &parsed, lines))
         .chain(unusable)
         .chain(lost_parts(&text, lines, is_completed))
         .chain(escaped);

@@ -21,6 +21,7 @@
 //! | `bootstrap_call` | calls of the bootstrap script and of kubeadm |
 //! | `yaml_documents` | the YAML documents of a text |
 //! | `mistyped_parts` | NodeConfigs in parts of another type |
+//! | `unhandled_parts` | parts of a type that nothing handles |
 //! | `node_config` | NodeConfigs |
 //! | `max_pods` | the expression for the number of pods in a NodeConfig |
 //! | `max_pods_tokens` | its words and signs |
@@ -89,6 +90,7 @@ mod started_units;
 mod stated;
 mod tags;
 mod trial;
+mod unhandled_parts;
 mod versions;
 mod yaml_documents;
 mod yaml_text;

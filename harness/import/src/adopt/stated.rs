@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodejoin_core::user_data::parse;
+use nodejoin_core::user_data::{CloudConfig, Part, parse};
 
 use super::bootstrap_call::{self, BootstrapCall};
 use super::kubelet_flags::{self, KubeletFlags};
@@ -10,6 +10,7 @@ use super::mistyped_parts::{has_parts, is_mistyped};
 use super::node_config::NodeConfigs;
 use super::placeholders::OWN_NAMES;
 use super::shell::{self, ShellScript, UNKNOWN};
+use super::unhandled_parts::{CLOUD_CONFIG, meant_type};
 use crate::machine::ClusterTraits;
 use crate::mime;
 use crate::source_lines::SourceLines;
@@ -95,7 +96,8 @@ impl Stated {
             lines,
         };
         for part in &parsed.parts {
-            let is_config = part.mime == "text/cloud-config";
+            let mime = meant_type(&parsed, part).unwrap_or(&part.mime);
+            let is_config = mime == CLOUD_CONFIG;
             if has_parts && is_mistyped(part) {
                 stated.configs.add_mistyped(part, lines);
                 stated.text.push_str(&String::from_utf8_lossy(&part.content));
@@ -104,7 +106,13 @@ impl Stated {
                 stated.add(&String::from_utf8_lossy(&part.content), &mut reading);
             }
         }
-        let config = parsed.cloud_config();
+        let mut config = parsed.cloud_config();
+        let unhandled = |part: &&Part| meant_type(&parsed, part) == Some(CLOUD_CONFIG);
+        for part in parsed.parts.iter().filter(unhandled) {
+            if let Ok(unhandled) = CloudConfig::read(&String::from_utf8_lossy(&part.content)) {
+                config.merge(unhandled);
+            }
+        }
         for file in &config.files {
             stated.add(&String::from_utf8_lossy(&file.content), &mut reading);
         }

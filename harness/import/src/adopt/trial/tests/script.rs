@@ -409,3 +409,25 @@ fn commands_beside_a_file_that_cloud_init_cannot_write_are_expected() {
     let valid = shown(&machine(&text("[]")));
     assert!(!valid.contains("cannot use"), "{valid}");
 }
+
+#[test]
+fn what_a_part_of_an_unknown_type_contains_is_expected_and_its_type_is_named() {
+    let call = "/etc/eks/bootstrap.sh demo --kubelet-extra-args --node-labels=a=b";
+    for (mime, content) in [
+        ("text/x-shellscipt", format!("#!/bin/bash\n{call}\n")),
+        ("text/cloud-confg", format!("#cloud-config\nruncmd:\n- {call}\n")),
+    ] {
+        let text = format!(
+            "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: {mime}\n\n{content}\n--B--\n"
+        );
+        let note = format!("note: part-001 has the type `{mime}` (line 5), which cloud-init does not handle");
+        assert_has(
+            &shown(&machine(&text)),
+            &[
+                &note,
+                "AL2 with the bootstrap script of 2022",
+                "expected: label a=b",
+            ],
+        );
+    }
+}
