@@ -130,6 +130,11 @@ const FIELDS: [&str; 125] = [
     "userNamespaces",
 ];
 
+/// All fields.
+pub(crate) fn fields() -> impl Iterator<Item = &'static str> {
+    FIELDS.into_iter()
+}
+
 pub(super) fn is_field(field: &str) -> bool {
     FIELDS.contains(&field)
 }

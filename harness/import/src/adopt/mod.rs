@@ -98,6 +98,7 @@ mod yaml_text;
 pub use added_keys::AddedKeys;
 pub use ami::AmiFiles;
 pub use error::AdoptError;
+pub(crate) use kubelet_fields::fields as kubelet_fields;
 pub(crate) use not_nodes::leave_out_others;
 pub use placeholders::Placeholder;
 pub(crate) use placeholders::filled;

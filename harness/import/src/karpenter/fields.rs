@@ -1,8 +1,9 @@
 //! The fields of Karpenter's objects of versions v1 and v1beta1, from its CRDs up to Karpenter 1.9.
 
+use crate::adopt::kubelet_fields;
 use crate::error::ImportError;
-use crate::known_fields::KnownFields;
-use crate::tree::Tree;
+use crate::known_fields::{KnownFields, meant};
+use crate::tree::{Tree, TreeValue};
 
 const REFUSED: &str = "kubectl refuses it, and other clients lose it";
 
@@ -172,12 +173,102 @@ fn check_kubelet(document: &Tree, moved: &MovedKubelet) -> Result<(), ImportErro
     }
 }
 
+/// Settings of the kubelet that are whole numbers; the API server refuses text in their place.
+const NUMBERS: [&str; 5] = [
+    "evictionMaxPodGracePeriod",
+    "imageGCHighThresholdPercent",
+    "imageGCLowThresholdPercent",
+    "maxPods",
+    "podsPerCore",
+];
+const KUBELET: [&str; 12] = [
+    "clusterDNS",
+    "cpuCFSQuota",
+    "evictionHard",
+    "evictionMaxPodGracePeriod",
+    "evictionSoft",
+    "evictionSoftGracePeriod",
+    "imageGCHighThresholdPercent",
+    "imageGCLowThresholdPercent",
+    "kubeReserved",
+    "maxPods",
+    "podsPerCore",
+    "systemReserved",
+];
+
+/// Checks the settings of the kubelet. Releases after 1.14 allow all fields of its configuration, and their controller
+/// refuses others.
+fn check_kubelet_fields(kubelet: Option<&Tree>, notes: &mut Vec<String>) -> Result<(), ImportError> {
+    for (key, value) in kubelet.map(Tree::entries).unwrap_or_default() {
+        let line = value
+            .line()
+            .map(|line| format!("line {line}: "))
+            .unwrap_or_default();
+        let all = KUBELET.into_iter().chain(kubelet_fields());
+        match meant(key, all) {
+            _ if NUMBERS.contains(&key.as_str()) && is_expression(value) => notes.push(format!(
+                "{line}`{key}` of `kubelet` is an expression: the API server refuses it with Karpenter 1.14 and earlier"
+            )),
+            _ if KUBELET.contains(&key.as_str()) => {}
+            Some(field) if field == key => notes.push(format!(
+                "{line}`kubelet` of Karpenter 1.14 and earlier has no field `{key}`: {REFUSED}"
+            )),
+            Some(field) => {
+                return Err(ImportError::Invalid {
+                    line: value.line(),
+                    column: None,
+                    problem: format!("`kubelet` of Karpenter has no field `{key}`: {REFUSED}"),
+                    hint: format!("write `{field}`"),
+                });
+            }
+            None => notes.push(format!(
+                "{line}nodejoin knows no field `{key}` of `kubelet`: if your version has none either, {REFUSED}"
+            )),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a number is computed, such as `default_enis * 2`: Karpenter's own repository has it, and no release.
+fn is_expression(tree: &Tree) -> bool {
+    tree.text().is_some_and(|text| text.contains(['_', '(', '*']))
+}
+
+/// Checks that numbers of the kubelet are not text.
+///
+/// # Errors
+/// A number is in quotes, or other text.
+pub(super) fn check_kubelet_numbers(kubelet: Option<&Tree>) -> Result<(), ImportError> {
+    let Some(kubelet) = kubelet else { return Ok(()) };
+    for key in NUMBERS {
+        let Some(tree) = kubelet.get(key).filter(|tree| !is_expression(tree)) else {
+            continue;
+        };
+        let TreeValue::Scalar { text, is_plain } = &tree.value else {
+            continue;
+        };
+        if *is_plain && text.parse::<i64>().is_ok() {
+            continue;
+        }
+        return Err(ImportError::Invalid {
+            line: tree.line(),
+            column: None,
+            problem: format!(
+                "`{key}` of `kubelet` is `{text}`, and not a whole number: the API server refuses it"
+            ),
+            hint: "write a number without quotes, such as `30`".to_owned(),
+        });
+    }
+    Ok(())
+}
+
 /// Checks the fields of a class. Those of an AWSNodeTemplate are not checked: nothing serves it any more.
 pub(super) fn check_class(class: &Tree, kind: &str, notes: &mut Vec<String>) -> Result<(), ImportError> {
     if kind != "EC2NodeClass" {
         return Ok(());
     }
     check_kubelet(class, &KUBELET_OF_CLASS)?;
+    check_kubelet_fields(class.at(KUBELET_OF_CLASS.path), notes)?;
     let places: [(&[&str], KnownFields); 2] = [
         (&["spec"], CLASS),
         (&["spec", "metadataOptions"], METADATA_OPTIONS),
@@ -198,6 +289,7 @@ pub(super) fn check_pool(pool: &Tree, notes: &mut Vec<String>) -> Result<(), Imp
         return Ok(());
     }
     check_kubelet(pool, &KUBELET_OF_POOL)?;
+    check_kubelet_fields(pool.at(KUBELET_OF_POOL.path), notes)?;
     let node: [&str; 3] = ["spec", "template", "spec"];
     let places: [(&[&str], KnownFields); 4] = [
         (&["spec"], POOL),

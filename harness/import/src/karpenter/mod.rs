@@ -97,7 +97,13 @@ fn add_all(input: &Import<'_>, documents: &[&Tree], reading: &mut Reading, is_co
         .iter()
         .filter_map(|document| NodePool::of(document))
         .collect();
-    for class in documents.iter().filter_map(|document| NodeClass::of(document)) {
+    let classes: Vec<NodeClass<'_>> = documents
+        .iter()
+        .filter_map(|document| NodeClass::of(document))
+        .collect();
+    let is_stray = |pool: &&NodePool<'_>| classes.iter().all(|class| class.name != pool.class);
+    let strays: Vec<&NodePool<'_>> = pools.iter().filter(is_stray).collect();
+    for class in &classes {
         let own = pools.iter().filter(|pool| pool.class == class.name);
         let mut own: Vec<Option<&NodePool<'_>>> = own.map(Some).collect();
         if own.is_empty() {
@@ -106,8 +112,9 @@ fn add_all(input: &Import<'_>, documents: &[&Tree], reading: &mut Reading, is_co
         for pool in own {
             let node = KarpenterNode {
                 input,
-                class: &class,
+                class,
                 pool,
+                strays: &strays,
                 is_converted,
             };
             reading.add(&node.name(), node.machine());

@@ -26,6 +26,8 @@ pub(super) struct KarpenterNode<'a> {
     pub(super) input: &'a Import<'a>,
     pub(super) class: &'a NodeClass<'a>,
     pub(super) pool: Option<&'a NodePool<'a>>,
+    /// Pools whose class the file does not define.
+    pub(super) strays: &'a [&'a NodePool<'a>],
     /// Another tool, such as Terraform, makes text of numbers and booleans before the API server sees them.
     pub(super) is_converted: bool,
 }
@@ -127,10 +129,19 @@ impl KarpenterNode<'_> {
         }
         traits.cluster = self.cluster();
         if self.pool.is_none() {
-            machine.notes.push(
-                "the file has no NodePool of the class: its labels, taints and instance types are not tried"
-                    .to_owned(),
-            );
+            let strays = self.strays.iter().map(|pool| pool.named_class());
+            let strays = strays.collect::<Vec<_>>().join(", ");
+            let strays = match strays.is_empty() {
+                true => strays,
+                false => format!(" ({strays}, which the file does not define)"),
+            };
+            let name = match self.class.name.is_empty() {
+                true => String::new(),
+                false => format!(" `{}`", self.class.name),
+            };
+            machine.notes.push(format!(
+                "the file has no NodePool of the class{name}{strays}: its labels, taints and instance types are not tried"
+            ));
         }
     }
 

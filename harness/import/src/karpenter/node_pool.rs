@@ -25,6 +25,20 @@ pub(super) struct NodePool<'a> {
 }
 
 impl<'a> NodePool<'a> {
+    /// Says which class the pool names, and where.
+    pub(super) fn named_class(&self) -> String {
+        let references = ["nodeClassRef", "providerRef"].iter();
+        let name = references
+            .filter_map(|key| self.template.at(&[key, "name"]))
+            .next();
+        let line = name.and_then(Tree::line);
+        let place = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        format!(
+            "{place}the NodePool `{}` names the class `{}`",
+            self.name, self.class
+        )
+    }
+
     pub(super) fn of(document: &'a Tree) -> Option<Self> {
         let is_provisioner = match document.text_at(&["kind"])?.as_str() {
             "NodePool" => false,

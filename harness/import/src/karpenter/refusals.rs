@@ -1,5 +1,6 @@
 //! Values that the API server refuses by the rules of Karpenter's CRDs, from those of Karpenter 0.37 to 1.14.
 
+use super::fields::check_kubelet_numbers;
 use super::node_class::NodeClass;
 use super::node_pool::NodePool;
 use crate::error::ImportError;
@@ -25,6 +26,16 @@ const WORDS: [(&[&str], &[&str]); 4] = [
         &["enabled", "disabled"],
     ),
 ];
+const FAMILIES_OF_ALIASES: [&str; 6] = [
+    "al2",
+    "al2023",
+    "bottlerocket",
+    "windows2019",
+    "windows2022",
+    "windows2025",
+];
+/// What a term with an alias cannot have besides.
+const OF_OTHER_TERMS: [&str; 4] = ["id", "tags", "name", "owner"];
 /// Operators of requirements. The last two came with Karpenter 1.9.
 const OPERATORS: [&str; 8] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"];
 /// The key of Karpenter's own domain that a pool can have.
@@ -43,6 +54,7 @@ pub(super) fn check_class_values(class: &NodeClass<'_>, is_converted: bool) -> R
     let document = class.document;
     if !is_converted {
         check_texts(document.at(&["spec", "tags"]), "the tag", REFUSED)?;
+        check_kubelet_numbers(document.at(&["spec", "kubelet"]))?;
     }
     for (path, words) in WORDS {
         if let Some(tree) = document.at(path) {
@@ -64,12 +76,25 @@ pub(super) fn check_class_values(class: &NodeClass<'_>, is_converted: bool) -> R
     }
 }
 
-/// The alias of an AMI names a family and a version, and `amiFamily` must not contradict it.
+/// The alias of an AMI names a family and a version, and is the only term; `amiFamily` must not contradict it.
 fn check_alias(class: &NodeClass<'_>) -> Result<(), ImportError> {
-    let mut terms = class.document.items_at(&["spec", "amiSelectorTerms"]).iter();
-    let Some(tree) = terms.find_map(|term| term.get("alias")) else {
+    let terms = class.document.items_at(&["spec", "amiSelectorTerms"]);
+    let of_alias = terms.iter().find_map(|term| Some((term, term.get("alias")?)));
+    let Some((term, tree)) = of_alias else {
         return Ok(());
     };
+    let is_alone = terms.len() == 1
+        && !term
+            .entries()
+            .iter()
+            .any(|(key, _)| OF_OTHER_TERMS.contains(&key.as_str()));
+    if !is_alone {
+        return Err(refused(
+            tree,
+            format!("`amiSelectorTerms` has an alias beside other terms: {REFUSED}"),
+            "write the alias alone, or no alias",
+        ));
+    }
     let alias = tree.text().unwrap_or_default();
     let Some((family, _)) = alias.split_once('@').filter(|(_, version)| !version.is_empty()) else {
         return Err(refused(
@@ -81,6 +106,14 @@ fn check_alias(class: &NodeClass<'_>) -> Result<(), ImportError> {
             ),
         ));
     };
+    let lower = family.to_ascii_lowercase();
+    if lower != family && FAMILIES_OF_ALIASES.contains(&lower.as_str()) {
+        return Err(refused(
+            tree,
+            format!("the alias `{alias}` names the family in capitals: {REFUSED}"),
+            &format!("write `{}`", alias.replacen(family, &lower, 1)),
+        ));
+    }
     let stated = class.text("amiFamily").unwrap_or_else(|| family.to_owned());
     if stated == "Custom" || stated.eq_ignore_ascii_case(family) {
         return Ok(());
@@ -142,6 +175,7 @@ pub(super) fn check_pool_values(pool: &NodePool<'_>, is_converted: bool) -> Resu
     check_class_ref(pool)?;
     let labels = pool.document.at(&["spec", "template", "metadata", "labels"]);
     if !is_converted {
+        check_kubelet_numbers(pool.template.get("kubelet"))?;
         check_texts(labels, "the label", REFUSED)?;
     }
     for (key, value) in labels.map(Tree::entries).unwrap_or_default() {

@@ -72,6 +72,30 @@ fn values_that_the_rules_of_a_class_do_not_allow_are_refused() {
             "`amiFamily: AL2` contradicts the alias `al2023@latest`",
         ),
         (
+            alias("AL2023@latest", ""),
+            "the alias `AL2023@latest` names the family in capitals: the API server refuses it\n  hint: write `al2023@latest`",
+        ),
+        (
+            with_pool("  amiSelectorTerms: [{ alias: al2023@latest }, { id: ami-1 }]\n"),
+            "`amiSelectorTerms` has an alias beside other terms",
+        ),
+        (
+            alias("al2023@latest, name: a", ""),
+            "`amiSelectorTerms` has an alias beside other terms",
+        ),
+        (
+            al2023("  kubelet: { maxPods: \"30\" }\n"),
+            "line 8: `maxPods` of `kubelet` is `30`, and not a whole number",
+        ),
+        (
+            al2023("  kubelet: { maxPod: 30 }\n"),
+            "line 8: `kubelet` of Karpenter has no field `maxPod`: kubectl refuses it, and other clients lose it\n  hint: write `maxPods`",
+        ),
+        (
+            al2023("  kubelet:\n    maxPods: 30\n    clusterDns: [10.100.0.53]\n"),
+            "line 10: `kubelet` of Karpenter has no field `clusterDns`",
+        ),
+        (
             al2023("  metadataOptions: { httpTokens: require }\n"),
             "`httpTokens` has the value `require`",
         ),
@@ -213,4 +237,49 @@ fn a_provisioner_with_an_inline_provider_is_named() {
             && refused.contains("`spec.providerRef`"),
         "{refused}"
     );
+}
+
+#[test]
+fn settings_of_the_kubelet_that_newer_releases_have_are_noted() {
+    let kubelet = |settings: &str| {
+        machine(&with_pool(&format!(
+            "  amiFamily: AL2023\n  kubelet: {{ {settings} }}\n"
+        )))
+    };
+    let newer = kubelet("maxPods: 30, registryPullQPS: 10").notes;
+    assert_eq!(
+        newer[..1],
+        [
+            "line 8: `kubelet` of Karpenter 1.14 and earlier has no field `registryPullQPS`: kubectl refuses it, and other clients lose it"
+        ]
+    );
+    let computed = kubelet("maxPods: \"(default_enis - 1) * 2\"").notes;
+    assert!(
+        computed[0].starts_with("line 8: `maxPods` of `kubelet` is an expression: "),
+        "{computed:?}"
+    );
+    let unknown = kubelet("somethingElse: 10").notes;
+    assert!(
+        unknown[0].contains("knows no field `somethingElse`"),
+        "{unknown:?}"
+    );
+    let known = "maxPods: 30, podsPerCore: 2, clusterDNS: [10.0.0.10], kubeReserved: { cpu: 100m }, cpuCFSQuota: true";
+    assert_eq!(kubelet(known).notes.len(), 1, "that of the label");
+}
+
+#[test]
+fn a_pool_that_names_another_class_is_named() {
+    let pool = POOL.replace("name: main", "name: mian");
+    assert_ne!(pool, POOL);
+    let found = machine(&format!("{}{pool}", class_of_al2023("")));
+    let line = format!("{}{pool}", class_of_al2023(""))
+        .lines()
+        .position(|line| line.contains("mian"))
+        .unwrap()
+        + 1;
+    let note = format!(
+        "the file has no NodePool of the class `main` (line {line}: the NodePool `default` names the class `mian`, which the file does \
+         not define): its labels, taints and instance types are not tried"
+    );
+    assert_eq!(found.notes, [note]);
 }
