@@ -324,6 +324,7 @@ pub(super) fn check_group(
 ) -> Result<(), ImportError> {
     let own = if is_managed { MANAGED } else { SELF_MANAGED };
     own.check(group, notes)?;
+    check_are_text(group)?;
     let mappings: [(&[&str], KnownFields); 5] = [
         (&["instancesDistribution"], DISTRIBUTION),
         (&["iam"], IAM),
@@ -340,6 +341,36 @@ pub(super) fn check_group(
     for (key, known) in [("taints", TAINT), ("additionalVolumes", VOLUME)] {
         for tree in group.items_at(&[key]) {
             known.check(tree, notes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Fields of groups that are text.
+const TEXTS: [&str; 12] = [
+    "ami",
+    "amiFamily",
+    "clusterDNS",
+    "containerRuntime",
+    "instanceName",
+    "instancePrefix",
+    "instanceType",
+    "name",
+    "overrideBootstrapCommand",
+    "volumeKmsKeyID",
+    "volumeName",
+    "volumeType",
+];
+
+fn check_are_text(group: &Tree) -> Result<(), ImportError> {
+    for key in TEXTS {
+        let value = group.get(key);
+        if let Some(tree) = value.filter(|tree| !matches!(tree.value, TreeValue::Scalar { .. })) {
+            return Err(refused(
+                tree,
+                format!("`{key}` of a node group is not text: {REFUSED}"),
+                &format!("write `{key}: VALUE`"),
+            ));
         }
     }
     Ok(())

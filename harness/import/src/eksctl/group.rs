@@ -147,7 +147,16 @@ impl EksctlGroup<'_> {
 
     /// A mistake in the line of a key.
     pub(super) fn invalid_at(&self, key: &str, problem: String, hint: &str) -> ImportError {
-        refused(self.tree.get(key).unwrap_or(self.tree), problem, hint)
+        let Some(value) = self.tree.get(key) else {
+            return refused(self.tree, problem, hint);
+        };
+        // A value that does not stand behind its key stands below it.
+        let is_below = value.column < self.tree.column + key.len();
+        let line = value.line().map(|line| line - usize::from(is_below && line > 1));
+        match (refused(value, problem, hint), line) {
+            (error, Some(line)) => error.at_line(line),
+            (error, None) => error,
+        }
     }
 
     fn family(&self) -> Result<AmiFamily, ImportError> {

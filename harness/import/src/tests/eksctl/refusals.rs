@@ -289,3 +289,40 @@ fn a_config_that_is_not_filled_in_or_has_no_list_of_groups_is_refused() {
         "{refused}"
     );
 }
+
+#[test]
+fn a_refused_field_is_named_with_the_line_of_its_key() {
+    let config = |group: &str| config("1.31", "nodeGroups", group);
+    let refused = |group: &str| refused("c", &config(group));
+    let begin = |key: &str, group: &str| {
+        let line = config(group).lines().position(|line| line.contains(key));
+        format!("line {}: ", line.unwrap() + 1)
+    };
+    for group in [
+        "  amiFamily: AmazonLinux2023\n  overrideBootstrapCommand: |\n    #!/bin/bash\n    /etc/eks/bootstrap.sh demo\n",
+        "  amiFamily: AmazonLinux2023\n  overrideBootstrapCommand: \"#!/bin/bash\\n/etc/eks/bootstrap.sh demo\\n\"\n",
+        "  amiFamily: AmazonLinux2023\n  overrideBootstrapCommand: /etc/eks/bootstrap.sh demo\n",
+    ] {
+        let refused = refused(group);
+        assert!(
+            refused.starts_with(&begin("overrideBootstrapCommand", group)),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_list_in_place_of_text_is_refused() {
+    let refused = refused(
+        "c",
+        &config(
+            "1.31",
+            "nodeGroups",
+            "  amiFamily: AmazonLinux2023\n  ami: [ami-1]\n",
+        ),
+    );
+    assert!(
+        refused.contains("line 8: `ami` of a node group is not text"),
+        "{refused}"
+    );
+}
