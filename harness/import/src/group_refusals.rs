@@ -40,17 +40,29 @@ impl GroupWithTemplate<'_> {
     /// EKS creates no such group.
     pub(crate) fn check(&self, name: &str) -> Result<(), ImportError> {
         let rules = self.rules_of_template().into_iter().chain(self.rules_of_group());
-        for (place, problem, hint) in rules {
-            if let Some(place) = place {
-                return Err(ImportError::Invalid {
-                    line: place.line(),
-                    column: None,
-                    problem: format!("EKS refuses the node group `{name}`: {problem}"),
-                    hint: hint.to_owned(),
-                });
-            }
-        }
-        Ok(())
+        let mut broken = rules.filter_map(|(place, problem, hint)| Some((place?, problem, hint)));
+        let Some((place, problem, hint)) = broken.next() else {
+            return Ok(());
+        };
+        let others: Vec<String> = broken
+            .map(|(place, problem, _)| {
+                let line = place.line().map(|line| format!(" (line {line})"));
+                format!("; {problem}{}", line.unwrap_or_default())
+            })
+            .collect();
+        let hint = match others.is_empty() {
+            true => hint.to_owned(),
+            false => format!("{hint}; the other settings must go as well"),
+        };
+        Err(ImportError::Invalid {
+            line: place.line(),
+            column: None,
+            problem: format!(
+                "EKS refuses the node group `{name}`: {problem}{}",
+                others.concat()
+            ),
+            hint,
+        })
     }
 
     /// What the launch template must not have.

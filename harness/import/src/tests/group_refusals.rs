@@ -145,3 +145,18 @@ fn what_eks_accepts_is_not_refused() {
     );
     assert_eq!(read(&plan(&existing.0, &existing.1, "no-op")).machines.len(), 1);
 }
+
+#[test]
+fn all_settings_that_are_refused_are_named_at_once() {
+    let data = json!({"IamInstanceProfile": {"Name": "a"}, "InstanceType": "m5.large"});
+    let group = json!({"InstanceTypes": ["m5.large"], "DiskSize": 50});
+    let refused = refused("t.json", &stack(&data, &group));
+    for problem in [
+        "EKS refuses the node group `NG`: its launch template has an instance profile; ",
+        "; both the group and its launch template state instance types (line ",
+        "; it states a disk size and has a launch template (line ",
+        "; the other settings must go as well",
+    ] {
+        assert!(refused.contains(problem), "{refused}");
+    }
+}
