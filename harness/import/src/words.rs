@@ -7,6 +7,15 @@ use nodejoin_core::plan::aws::AuthenticationMode;
 use crate::machine::{AmiFamily, CapacityType, STAND_IN_AMI, StandIn, Taint, TaintEffect};
 use crate::tree::Tree;
 
+/// Names in `{{ }}` that aws-iam-authenticator fills in, in rows of `aws-auth`.
+pub(crate) const OF_AUTHENTICATOR: [&str; 5] = [
+    "AccessKeyID",
+    "AccountID",
+    "EC2PrivateDNSName",
+    "SessionName",
+    "SessionNameRaw",
+];
+
 /// What to give for a name with `--set`: the run knows its own endpoint and certificate authority.
 pub(crate) fn value_to_set(name: &str) -> &'static str {
     let lower = name.to_ascii_lowercase();

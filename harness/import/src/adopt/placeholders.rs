@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::angle_names::{AngleReader, LineOf};
 use super::assigned::{Assigned, HereDocument};
+use crate::words::OF_AUTHENTICATOR;
 
 /// Names in `{{ }}` that nodejoin fills in itself.
 pub(crate) const OWN_NAMES: [&str; 4] = ["cluster.", "instance.", "account.", "identity."];
@@ -219,7 +220,8 @@ fn braces(line: &str) -> Vec<String> {
                 && path
                     .bytes()
                     .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-            let is_own = OWN_NAMES.iter().any(|prefix| name.starts_with(prefix));
+            let is_own =
+                OWN_NAMES.iter().any(|prefix| name.starts_with(prefix)) || OF_AUTHENTICATOR.contains(&name);
             (is_path || name.contains(".Values")) && !is_own
         })
         .map(|inside| format!("{{{{{inside}}}}}"))
@@ -415,6 +417,12 @@ mod tests {
             ["${ZONE_ID}"],
             "no shell fills it in"
         );
+    }
+
+    #[test]
+    fn names_that_the_authenticator_fills_in_stay() {
+        let row = "username: system:node:{{EC2PrivateDNSName}}\nname: {{ SessionName }}\n";
+        assert_eq!(texts(row), Vec::<String>::new());
     }
 
     #[test]
