@@ -221,7 +221,21 @@ fn unmarked_cloud_config(text: &str) -> Option<String> {
 }
 
 /// Parses settings of Bottlerocket.
+///
+/// # Errors
+/// The text is not TOML, or a script.
 pub(crate) fn settings(text: &str) -> Result<toml::Table, ImportError> {
+    let script = text.lines().position(|line| !line.trim().is_empty());
+    let script = script.filter(|_| text.trim_start().starts_with("#!"));
+    if let Some(index) = script {
+        return Err(ImportError::Invalid {
+            line: Some(index + 1),
+            column: None,
+            problem: "Bottlerocket takes settings in TOML, and this is a script".to_owned(),
+            hint: "write settings such as `[settings.kubernetes]`, or choose the AMI of another family"
+                .to_owned(),
+        });
+    }
     let table: toml::Table = toml::from_str(text).map_err(|error| {
         let (line, column) = error.span().map(|span| position(text, span.start)).unzip();
         ImportError::Invalid {

@@ -5,6 +5,7 @@ use super::node::NodeOptions;
 use super::node_class::NodeClass;
 use crate::error::ImportError;
 use crate::machine::{ClusterTraits, Taint};
+use crate::source_lines::of_user_data;
 use crate::text::settings;
 use crate::toml_table::{set_labels, set_taints, subtable};
 
@@ -30,10 +31,23 @@ pub(super) fn merged(
     notes: &mut Vec<String>,
 ) -> Result<String, ImportError> {
     let mut table = settings(text).map_err(|error| {
-        class.invalid(
-            format!("has invalid settings of Bottlerocket: {error}"),
-            "correct the TOML in `spec.userData`",
-        )
+        let problem = format!(
+            "{} `{}` has invalid settings of Bottlerocket: {}",
+            class.kind,
+            class.name,
+            error.problem()
+        );
+        let hint = match text.trim_start().starts_with("#!") {
+            true => error.hint(),
+            false => "correct the TOML in `spec.userData`".to_owned(),
+        };
+        let located = ImportError::Invalid {
+            line: error.line(),
+            column: None,
+            problem,
+            hint,
+        };
+        of_user_data(located, text)
     })?;
     let kubernetes = subtable(subtable(&mut table, "settings"), "kubernetes");
     cluster(kubernetes, &options.cluster);

@@ -280,6 +280,10 @@ fn what_karpenter_rejects_is_refused() {
             "bottlerocket",
             class("  amiFamily: Bottlerocket\n  userData: \"a = b\"\n"),
         ),
+        (
+            "bottlerocket-script",
+            class("  amiFamily: Bottlerocket\n  userData: |\n    #!/bin/bash\n    echo\n"),
+        ),
         ("pool", POOL.trim_start_matches("---\n").to_owned()),
         (
             "auto-mode",
