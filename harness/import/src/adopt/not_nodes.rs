@@ -8,6 +8,7 @@ use nodejoin_core::user_data::parse;
 use super::kubelet_start::{may_start_kubelet, readable, starts_kubelet};
 use super::started_units::{command_of_unit, packages, runs_confined_container, starts_foreign_unit};
 use super::stated::Stated;
+use crate::bottlerocket::is_of_another_host;
 use crate::eks::is_bottlerocket;
 use crate::machine::{Machine, STAND_IN_AMI, StartedBy, System};
 use crate::source_lines::SourceLines;
@@ -139,7 +140,17 @@ fn bootstraps(machine: &Machine) -> bool {
         let stated = Stated::with_scripts(user_data, &scripts, &SourceLines::default());
         stated.configs.is_any || text::joins(&stated.text)
     };
-    machine.managed.is_some() || is_bottlerocket(machine) || joins()
+    let is_own_host = is_host_of_bottlerocket(machine);
+    machine.managed.is_some() || is_bottlerocket(machine) && !is_own_host || joins()
+}
+
+/// Whether a machine with an AMI of its own runs Bottlerocket without settings of Kubernetes, which EKS does not add.
+fn is_host_of_bottlerocket(machine: &Machine) -> bool {
+    let content = String::from_utf8_lossy(machine.user_data.as_deref().unwrap_or_default());
+    let is_alone = machine.managed.is_none() && machine.traits.ami_id.is_some();
+    is_bottlerocket(machine)
+        && is_alone
+        && text::settings(&content).is_ok_and(|table| is_of_another_host(&table))
 }
 
 /// Whether only Auto Scaling groups start the machine, and nothing around its user data has to do with a cluster.
@@ -158,10 +169,10 @@ fn is_apart(machine: &Machine) -> bool {
         let name = name.rsplit('.').next().unwrap_or_default();
         NAMES_OF_NODES.iter().any(|word| name.contains(word))
     });
+    let is_of_linux = machine.system == System::Linux && traits.ami_family.is_none();
     machine.started_by == StartedBy::ScalingGroups
-        && machine.system == System::Linux
+        && (is_of_linux || is_host_of_bottlerocket(machine))
         && machine.managed.is_none()
-        && traits.ami_family.is_none()
         && traits.image_version.is_none()
         && !tags.any(|tag| is_of_node(&tag))
         && !is_named_node
@@ -194,6 +205,9 @@ fn starts_nothing(machine: &Machine) -> bool {
     let Some(bytes) = machine.user_data.as_deref() else {
         return true;
     };
+    if is_host_of_bottlerocket(machine) {
+        return true;
+    }
     let Some(stated) = readable(machine) else {
         return false;
     };

@@ -21,6 +21,12 @@ use crate::words::taint_of_text;
 
 pub(crate) use node_config::{Translated, translated};
 
+/// Settings that a variant for Kubernetes does not have.
+const OF_ECS: &str = "ecs";
+/// Settings that do not let a host join a cluster.
+const OF_HOSTS: [&str; 8] = [
+    "aws", "dns", OF_ECS, "kernel", "metrics", "motd", "ntp", "updates",
+];
 /// What a node needs; EKS adds them in a managed node group.
 const REQUIRED: &[&str] = &["api-server", "cluster-certificate", "cluster-name"];
 
@@ -80,6 +86,20 @@ pub(crate) fn lacks_cluster(table: &toml::Table) -> bool {
     kubernetes.is_none_or(|kubernetes| missing(kubernetes).len() == REQUIRED.len())
 }
 
+/// Whether the settings are those of a host that is not a node: they have nothing of Kubernetes, and no container that
+/// could add it.
+pub(crate) fn is_of_another_host(table: &toml::Table) -> bool {
+    let settings = table.get("settings").and_then(toml::Value::as_table);
+    let is_of_host = |(key, value): (&String, &toml::Value)| match key.as_str() {
+        "host-containers" => value.as_table().is_some_and(|containers| {
+            let mut names = containers.keys();
+            names.all(|name| ["admin", "control"].contains(&name.as_str()))
+        }),
+        key => OF_HOSTS.contains(&key),
+    };
+    settings.is_some_and(|settings| !settings.is_empty() && settings.iter().all(is_of_host))
+}
+
 fn keys(
     text: &str,
     path: &str,
@@ -88,6 +108,13 @@ fn keys(
     problems: &mut Vec<String>,
 ) -> Result<(), ImportError> {
     for key in table.keys().filter(|key| !known.contains(&key.as_str())) {
+        if path == "settings" && key == OF_ECS {
+            problems.push(format!(
+                "`settings.{OF_ECS}` exists in variants of Bottlerocket for ECS only: one for Kubernetes rejects all of its user data, and the \
+                 node does not join"
+            ));
+            continue;
+        }
         match nearest(key, known.iter().copied()).filter(|meant| is_misspelled(key, meant)) {
             Some(meant) => {
                 let problem = format!("unknown setting `{path}.{key}`; did you mean `{meant}`?");

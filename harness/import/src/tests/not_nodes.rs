@@ -79,6 +79,20 @@ fn a_host_of_another_service_is_left_out() {
 }
 
 #[test]
+fn a_host_of_bottlerocket_without_kubernetes_is_left_out() {
+    let host = |settings: &str| stack(&[workers(), machine_of_stack("Host", settings, "", "")]);
+    let admin = "[settings.host-containers.admin]\nenabled = true\n";
+    assert_eq!(left_out(&host(admin)), ["Host"]);
+    for settings in [
+        "[settings.kubernetes]\ncluster-name = \"demo\"\n",
+        "[settings.host-containers.join]\nenabled = true\n",
+        "[settings.bootstrap-containers.join]\nmode = \"always\"\n",
+    ] {
+        assert_eq!(left_out(&host(settings)), [""; 0], "{settings}");
+    }
+}
+
+#[test]
 fn a_nat_instance_without_user_data_is_left_out() {
     let nat = machine_of_stack("Nat", "", "", "");
     let imported = stack(&[workers(), nat]);

@@ -48,6 +48,14 @@ fn settings_that_bottlerocket_rejects_are_refused() {
         "{:?}",
         unknown.problems
     );
+    let of_ecs = machine(&format!("{SETTINGS}[settings.ecs]\nq = 1\n"));
+    assert_eq!(
+        of_ecs.problems,
+        [
+            "`settings.ecs` exists in variants of Bottlerocket for ECS only: one for Kubernetes rejects all of its user data, and the node \
+             does not join"
+        ]
+    );
     let newer =
         "container-log-max-workers = 2\nimage-maximum-gc-age = \"1h\"\nfail-cgroup-v1 = false\nmax-pods";
     let newer = format!(
