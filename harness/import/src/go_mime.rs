@@ -29,7 +29,7 @@ pub(crate) enum UnreadReason {
 
 /// Why Go does not read a text that is a message of several parts. `None`: it does, or the text is no such message.
 pub(crate) fn unread(text: &str) -> Option<Unread> {
-    let mut reader = Reader {
+    let mut reader = GoReader {
         lines: text.split_inclusive('\n').collect(),
         at: 0,
     };
@@ -54,7 +54,7 @@ pub(crate) fn unread(text: &str) -> Option<Unread> {
     reader.parts(&format!("--{boundary}")).err()
 }
 
-struct Reader<'t> {
+struct GoReader<'t> {
     /// With their ends.
     lines: Vec<&'t str>,
     at: usize,
@@ -74,7 +74,7 @@ enum HeaderEnd {
     EndOfText,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> GoReader<'t> {
     fn next(&mut self) -> Option<&'t str> {
         let line = self.lines.get(self.at).copied()?;
         self.at += 1;

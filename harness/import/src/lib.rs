@@ -24,6 +24,7 @@
 //! | `scope` | tools whose nodes do not join by user data of EKS |
 //! | `text` | files that are user data themselves |
 //! | `go_mime` | whether nodeadm reads a MIME message |
+//! | `here_document` | texts in a script that its shell hands to a command |
 //! | `mime` | the parts of MIME user data as they are |
 //! | `toml_table` | settings of Bottlerocket as tables |
 //! | `eks` | the part that EKS appends in a managed node group |
@@ -52,6 +53,7 @@ mod eksctl;
 mod error;
 mod go_mime;
 mod group_refusals;
+mod here_document;
 mod input;
 mod instance_types;
 mod karpenter;

@@ -3,6 +3,11 @@
 //! `nodejoin_core::user_data` decodes parts as cloud-init does. A tool that appends its own part hands the others on
 //! as they are, with the faults of their headers.
 
+use crate::here_document::HereDocument;
+
+/// cloud-init looks for a MIME header in this many bytes.
+pub(crate) const MIME_HEAD: usize = 4096;
+
 /// Splits a message at its boundary. `None`: not a message with parts.
 pub(crate) fn raw_parts(text: &str) -> Option<Vec<String>> {
     let (head, body) = split_head(text)?;
@@ -88,10 +93,11 @@ pub(crate) fn foreign_boundaries(text: &str) -> Vec<ForeignBoundary<'_>> {
     let own = [format!("--{boundary}"), format!("--{boundary}--")];
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let pairs = (1..).zip(lines.windows(2));
-    let begins = pairs.filter(|(_, pair)| {
+    let begins = pairs.filter(|(line, pair)| {
         pair[0].trim_start().starts_with("--")
             && own.iter().all(|own| own != pair[0])
             && is_content_type(pair[1])
+            && !is_content(&lines[..*line - 1], pair[1], &own[0])
     });
     let foreign = begins.map(|(line, pair)| ForeignBoundary {
         line,
@@ -100,6 +106,27 @@ pub(crate) fn foreign_boundaries(text: &str) -> Vec<ForeignBoundary<'_>> {
         is_in_part: lines[..line].contains(&own[0].as_str()),
     });
     foreign.collect()
+}
+
+/// Whether a header belongs to what a part of the message writes, such as a mail: it is in a here-document, or its type
+/// is that of a mail. `before` are the lines before its boundary.
+fn is_content(before: &[&str], header: &str, own: &str) -> bool {
+    let Some(begin) = before.iter().rposition(|line| *line == own) else {
+        return false;
+    };
+    let mut document: Option<HereDocument> = None;
+    for line in &before[begin..] {
+        document = match document {
+            Some(open) if line.trim() == open.end => None,
+            Some(open) => Some(open),
+            None => HereDocument::begun(line),
+        };
+    }
+    let lower = header.to_ascii_lowercase();
+    document.is_some()
+        || ["text/plain", "text/html"]
+            .iter()
+            .any(|mail| lower.contains(mail))
 }
 
 /// How many headers of a text have a boundary. Its value may have the word, too.
@@ -240,6 +267,30 @@ pub(crate) fn has_complete_header(part: &str) -> bool {
     false
 }
 
+/// Whether cloud-init reads the text as a MIME message. The header begins a line: indented text belongs to a
+/// manifest that contains user data.
+pub(crate) fn is_mime(text: &str) -> bool {
+    let head = text.as_bytes().get(..MIME_HEAD).unwrap_or(text.as_bytes());
+    let has = |line: &[u8], header: &str| {
+        line.get(..header.len())
+            .is_some_and(|begin| begin.eq_ignore_ascii_case(header.as_bytes()))
+    };
+    head.split(|byte| *byte == b'\n')
+        .any(|line| has(line, "mime-version:") || has(line, "content-type: multipart/"))
+}
+
+pub(crate) fn begins_with_header(text: &str) -> bool {
+    let first = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
+    let name = first.split_once(':').map(|(name, _)| name).unwrap_or_default();
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
 /// Whether a text begins with the header of a message.
 pub(crate) fn is_message(text: &str) -> bool {
     let text = text.trim_start();
@@ -248,7 +299,12 @@ pub(crate) fn is_message(text: &str) -> bool {
         .any(|begin| text.starts_with(begin))
 }
 
+/// The header of a message and what follows it. `None`: the text does not begin with one, as a script that writes a
+/// message.
 fn split_head(text: &str) -> Option<(&str, &str)> {
+    if !begins_with_header(text) {
+        return None;
+    }
     let ends = ["\r\n\r\n", "\n\n"];
     let found = ends.iter().filter_map(|end| text.find(end).map(|at| (at, end)));
     let (at, end) = found.min_by_key(|(at, _)| *at)?;
@@ -281,6 +337,26 @@ mod tests {
         let unclosed = text.replace("--B--\nrest\n", "--B\n");
         assert_eq!(raw_parts(&unclosed).unwrap(), parts);
         assert_eq!(raw_parts("#!/bin/sh\n\necho\n"), None);
+    }
+
+    #[test]
+    fn messages_that_user_data_writes_have_no_misspelt_boundaries() {
+        let mail = "Content-Type: multipart/mixed; boundary=MAIL\n\n--MAIL\nContent-Type: text/plain\n\nhi\n--MAIL--\nrest\n";
+        let by_script = format!("#!/bin/bash\nsendmail a@b.c <<EOF\nMIME-Version: 1.0\n{mail}EOF\n");
+        let indented = mail.replace('\n', "\n    ");
+        let by_config = format!("#cloud-config\nwrite_files:\n- path: /a\n  content: |\n    {indented}\n");
+        for text in [by_script, by_config] {
+            assert_eq!(foreign_boundaries(&text), [], "{text}");
+            assert_eq!(text_behind_the_end(&text), None, "{text}");
+        }
+        let part = |content: &str| message(&[part("text/x-shellscript", content)]);
+        let body = "--MAIL\nContent-Type: text/x-shellscript\n\nhi\n";
+        let in_document = part(&format!("#!/bin/bash\ncat <<'EOF'\n{body}EOF\n"));
+        assert_eq!(foreign_boundaries(&in_document), []);
+        let behind_it = part(&format!("#!/bin/bash\ncat <<'EOF'\nEOF\n{body}"));
+        assert_eq!(foreign_boundaries(&behind_it).len(), 1);
+        let of_a_mail = part("#!/bin/bash\ncat /mail\n--MAIL\nContent-Type: text/plain\n\nhi\n");
+        assert_eq!(foreign_boundaries(&of_a_mail), []);
     }
 
     #[test]

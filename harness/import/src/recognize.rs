@@ -11,7 +11,8 @@ use crate::machine::{FileFormat, Imported, UnreadMachine};
 use crate::source_lines::{in_file, of_user_data};
 use crate::tree::{Tree, json, yaml};
 use crate::{
-    cloudformation, cluster_api, ec2, eksctl, karpenter, pulumi, rancher, scope, template, terraform, text,
+    cloudformation, cluster_api, ec2, eksctl, karpenter, mime, pulumi, rancher, scope, template, terraform,
+    text,
 };
 
 /// Layers of gzip and base64 around a text.
@@ -155,8 +156,7 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
     let can_be_source = match text::format(content) {
         None | Some(FileFormat::BottlerocketSettings) => true,
         // A message in a text of a program.
-        Some(FileFormat::Mime) => !text::begins_with_header(content),
-        Some(_) => false,
+        Some(_) => mime::is_mime(content) && !mime::begins_with_header(content),
     };
     if can_be_source {
         template::check(input.name, body)?;

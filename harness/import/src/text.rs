@@ -8,12 +8,11 @@ use flate2::read::MultiGzDecoder;
 
 use crate::error::ImportError;
 use crate::machine::{AmiFamily, FileFormat, Machine, System, Traits};
+use crate::mime::{MIME_HEAD, begins_with_header, is_mime};
 use crate::{bottlerocket, scope, windows};
 
 /// The first bytes of gzip data.
 const GZIP: &[u8] = &[0x1f, 0x8b];
-/// cloud-init looks for a MIME header in this many bytes.
-pub(crate) const MIME_HEAD: usize = 4096;
 /// Far more than any user data or plan; a bomb of gzip data stops here.
 const UNPACKED: u64 = 256 * 1024 * 1024;
 /// First lines by which cloud-init recognizes a part.
@@ -75,12 +74,13 @@ pub(crate) fn from_base64(text: &str, line: Option<usize>) -> Result<Vec<u8>, Im
 
 /// The format of user data, if cloud-init, nodeadm, Windows or Bottlerocket would recognize it.
 pub(crate) fn format(text: &str) -> Option<FileFormat> {
-    if is_mime(text) {
-        return Some(FileFormat::Mime);
-    }
     let start = text.trim_start_matches('\u{feff}').trim_start();
+    // Also with a message inside: one that does not begin with a header has none, and its whole text is one part.
     if let Some((_, format)) = PARTS.iter().find(|(begin, _)| start.starts_with(begin)) {
         return Some(*format);
+    }
+    if is_mime(text) {
+        return Some(FileFormat::Mime);
     }
     let is_windows = ["<powershell>", "<script>"].iter().any(|tag| {
         start
@@ -186,6 +186,11 @@ pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) ->
             "`MIME-Version:` is in the first {MIME_HEAD} bytes: cloud-init reads the file as a MIME message, although \
              other text comes first"
         )),
+        FileFormat::ShellScript if is_message_behind_first_line(text) => machine.problems.push(
+            "a line stands before the header of the MIME message: cloud-init runs the whole file as one script, with the header \
+             and the boundaries as commands; remove the line"
+                .to_owned(),
+        ),
         FileFormat::ShellScript if !text.trim_start().starts_with("#!") => {
             match unmarked_cloud_config(text) {
                 Some(problem) => machine.problems.push(problem),
@@ -264,28 +269,10 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, column)
 }
 
-/// Whether cloud-init reads the text as a MIME message. The header begins a line: indented text belongs to a
-/// manifest that contains user data.
-pub(crate) fn is_mime(text: &str) -> bool {
-    let head = text.as_bytes().get(..MIME_HEAD).unwrap_or(text.as_bytes());
-    let has = |line: &[u8], header: &str| {
-        line.get(..header.len())
-            .is_some_and(|begin| begin.eq_ignore_ascii_case(header.as_bytes()))
-    };
-    head.split(|byte| *byte == b'\n')
-        .any(|line| has(line, "mime-version:") || has(line, "content-type: multipart/"))
-}
-
-pub(crate) fn begins_with_header(text: &str) -> bool {
-    let first = text
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
-    let name = first.split_once(':').map(|(name, _)| name).unwrap_or_default();
-    !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+fn is_message_behind_first_line(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let second = lines.nth(1).unwrap_or_default();
+    text.trim_start().starts_with("#!") && is_mime(second) && begins_with_header(second)
 }
 
 /// The beginning of a text for messages.

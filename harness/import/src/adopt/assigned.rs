@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::here_document::HereDocument;
+
 /// Files of the system, which set names of their own.
 const SYSTEM_FILES: [&str; 2] = ["/etc/environment", "/etc/os-release"];
 
@@ -45,32 +47,6 @@ impl Assigned {
     pub(super) fn has(&self, name: &str, number: usize) -> bool {
         let mut before = self.by_documents.iter().filter(|(first, _)| *first < number);
         self.by_script.contains(name) || before.any(|(_, names)| names.contains(name))
-    }
-}
-
-/// A text in a script, up to the line with a word.
-pub(super) struct HereDocument {
-    pub(super) end: String,
-    /// Whether the shell fills in variables: the word has no quotes where the text begins.
-    pub(super) is_filled: bool,
-}
-
-impl HereDocument {
-    /// The here-document that begins on this line.
-    pub(super) fn begun(line: &str) -> Option<Self> {
-        let (before, after) = line.split_once("<<")?;
-        // `<<<` is a text, `((1 << 2))` a number, and a comment is neither.
-        if after.starts_with('<') || before.contains("((") || line.trim_start().starts_with('#') {
-            return None;
-        }
-        let quoted = after.trim_start_matches('-').trim_start();
-        let word = quoted.trim_start_matches(['"', '\'', '\\']);
-        let end: String = word
-            .chars()
-            .take_while(|c| c.is_alphanumeric() || *c == '_')
-            .collect();
-        let is_filled = word.len() == quoted.len();
-        (!end.is_empty()).then_some(Self { end, is_filled })
     }
 }
 

@@ -7,9 +7,8 @@ use nodejoin_core::user_data::{FaultKind, parse};
 
 use super::mistyped_parts::NODE_CONFIG;
 use crate::go_mime::{self, Unread, UnreadReason};
-use crate::mime::{self, ForeignBoundary};
+use crate::mime::{self, ForeignBoundary, MIME_HEAD, begins_with_header, is_mime};
 use crate::source_lines::SourceLines;
-use crate::text::{MIME_HEAD, begins_with_header, is_mime};
 
 /// What a message calls a text whose line it cannot find in the user data.
 const USER_DATA: &str = "the user data";
@@ -31,7 +30,7 @@ pub(super) fn lost_parts(text: &str, lines: &SourceLines<'_>, is_completed: bool
     );
     notes.extend(mime::late_headers(text).into_iter().map(|line| of.late(line)));
     notes.extend(mime::open_headers(text).into_iter().map(|line| of.open(line)));
-    if is_completed || !is_mime(text) {
+    if is_completed || !is_mime(text) || !begins_with_header(text) {
         return notes;
     }
     let of_cloud_init = of.before_the_header().or_else(|| of.without_version());

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::angle_names::{AngleReader, LineOf};
-use super::assigned::{Assigned, HereDocument};
+use super::assigned::Assigned;
+use crate::here_document::HereDocument;
 use crate::words::OF_AUTHENTICATOR;
 
 /// Names in `{{ }}` that nodejoin fills in itself.

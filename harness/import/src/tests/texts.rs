@@ -11,6 +11,11 @@ fn user_data_is_taken_as_it_is() {
     for (text, format) in [
         (SCRIPT, FileFormat::ShellScript),
         (MIME, FileFormat::Mime),
+        (
+            "#!/bin/bash\ncat > /m <<EOF\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\n--//--\nEOF\n\
+             /etc/eks/bootstrap.sh demo\n",
+            FileFormat::ShellScript,
+        ),
         ("#cloud-config\nruncmd: []\n", FileFormat::CloudConfig),
         ("#cloud-boothook\n#!/bin/sh\n", FileFormat::CloudInit),
         ("#include\nhttps://example.com/x\n", FileFormat::CloudInit),
@@ -134,10 +139,12 @@ fn what_cloud_init_ignores_is_noted() {
     }
     let shebang = machine(&format!("#!/bin/bash\n{MIME}"));
     assert!(
-        shebang.notes[0].contains("as a MIME message"),
+        shebang.problems[0].contains("as one script"),
         "{:?}",
-        shebang.notes
+        shebang.problems
     );
+    let other = machine(&format!("ours\n{MIME}"));
+    assert!(other.notes[0].contains("as a MIME message"), "{:?}", other.notes);
 }
 
 #[test]
