@@ -130,10 +130,23 @@ pub(crate) fn is_bootstrap_script(text: &str) -> bool {
 
 /// Whether nodeadm reads the text as user data that is not MIME.
 pub(crate) fn is_node_config(text: &str) -> bool {
+    const API: &str = "apiVersion:node.eks.aws/";
     text.lines().any(|line| {
-        line.replace(['"', '\'', ' '], "")
-            .starts_with("apiVersion:node.eks.aws/")
+        let line = line.replace(['"', '\'', ' ', '\t'], "");
+        line.starts_with(API) || line.starts_with('{') && has_field(&line, API)
     })
+}
+
+/// Whether a line of JSON, such as one of Terraform's `jsonencode`, has such a field in its outer object: a manifest
+/// may contain a NodeConfig.
+fn has_field(line: &str, field: &str) -> bool {
+    let depth = |text: &str| {
+        text.matches(['{', '['])
+            .count()
+            .checked_sub(text.matches(['}', ']']).count())
+    };
+    let mut found = line.match_indices(field).map(|(at, _)| &line[..at]);
+    found.any(|before| before.ends_with(['{', ',']) && depth(before) == Some(1))
 }
 
 /// A machine whose user data is the whole file.

@@ -131,6 +131,31 @@ fn parts_of_a_message_are_read_each_on_its_own() {
 }
 
 #[test]
+fn a_node_config_in_one_line_of_json_is_read() {
+    let config = r#"{"apiVersion":"node.eks.aws/v1alpha1","kind":"NodeConfig","spec":{"cluster":{"name":"demo","cidr":"172.20.0.0/16"},"kubelet":{"config":{"maxPods":20},"flags":["--node-labels=a=b"]}}}"#;
+    let part = format!(
+        "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: application/node.eks.aws\n\n{config}\n--B--\n"
+    );
+    let kind_first = r#"{ "kind": "NodeConfig", "apiVersion": "node.eks.aws/v1alpha1", "spec": {"cluster": {"name": "demo", "cidr": "172.20.0.0/16"}, "kubelet": {"config": {"maxPods": 20}, "flags": ["--node-labels=a=b"]}}}"#;
+    for user_data in [config, &part, kind_first] {
+        let stated = Stated::of(user_data.as_bytes());
+        assert_eq!(
+            (
+                stated.name.as_deref(),
+                stated.cidr.as_deref(),
+                stated.flags.max_pods
+            ),
+            (Some("demo"), Some("172.20.0.0/16"), Some(20)),
+            "{user_data}"
+        );
+        assert_eq!(stated.flags.labels["a"], "b");
+        assert_eq!(stated.flags_elsewhere, [""; 0]);
+    }
+    let inside = r#"{"kind":"List","items":[{"apiVersion":"node.eks.aws/v1alpha1","kind":"NodeConfig"}]}"#;
+    assert!(!Stated::of(inside.as_bytes()).configs.is_any);
+}
+
+#[test]
 fn files_of_a_cloud_config_and_other_commands_name_the_cluster() {
     let stated = Stated::of(
         b"#cloud-config\nwrite_files:\n- path: /etc/eksctl/kubelet.env\n  content: |\n    CLUSTER_NAME=demo\n    NODE_LABELS=a=b,c=d\n    NODE_TAINTS=\nruncmd: [/var/lib/x.sh]\n",
