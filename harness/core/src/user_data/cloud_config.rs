@@ -6,7 +6,7 @@ use std::io::Read as _;
 use super::mime::decode_base64;
 use crate::input::mode::octal;
 use crate::input::problem::Position;
-use crate::input::yaml::{self, YamlTree, YamlValue};
+use crate::input::yaml::{self, YamlEntry, YamlTree, YamlValue};
 
 /// The files and commands of a cloud-config, as far as cloud-init can use it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl CloudConfig {
             problem(key.position, CloudConfigLoss::Entry, message)
         }));
         if let Some(files) = tree.get("write_files")
-            && let Err(problem) = config.write_files(files)
+            && let Err(problem) = config.write_files(files, text)
         {
             config.problems.push(problem);
         }
@@ -118,7 +118,7 @@ impl CloudConfig {
     }
 
     /// Reads files up to the first one that ends the module of cloud-init.
-    fn write_files(&mut self, files: &YamlTree) -> Result<(), CloudConfigProblem> {
+    fn write_files(&mut self, files: &YamlTree, source: &str) -> Result<(), CloudConfigProblem> {
         let items = match &files.value {
             YamlValue::List(items) => items,
             _ if is_empty(files) => return Ok(()),
@@ -135,21 +135,21 @@ impl CloudConfig {
                 );
                 return Err(no_more_files(item, &what));
             }
-            let file = self.write_file(item)?;
+            let file = self.write_file(item, source)?;
             self.files.extend(file);
         }
         Ok(())
     }
 
     /// `None`: cloud-init skips the entry.
-    fn write_file(&mut self, tree: &YamlTree) -> Result<Option<WriteFile>, CloudConfigProblem> {
+    fn write_file(&mut self, tree: &YamlTree, source: &str) -> Result<Option<WriteFile>, CloudConfigProblem> {
         let text = |key: &str| tree.get(key).and_then(scalar);
         let Some(path) = text("path").filter(|path| !path.is_empty()) else {
             let message = "missing `path` in an entry of `write_files`: cloud-init skips the entry";
             self.note(tree, message.to_owned());
             return Ok(None);
         };
-        let content = self.content(tree, &path)?;
+        let content = self.content(tree, &path, source)?;
         let owner = text("owner").unwrap_or_else(|| "root:root".to_owned());
         Ok(Some(WriteFile {
             mode: self.mode(tree, &path),
@@ -160,7 +160,7 @@ impl CloudConfig {
         }))
     }
 
-    fn content(&mut self, tree: &YamlTree, path: &str) -> Result<Vec<u8>, CloudConfigProblem> {
+    fn content(&mut self, tree: &YamlTree, path: &str, source: &str) -> Result<Vec<u8>, CloudConfigProblem> {
         let content = tree.get("content");
         if let Some(content) = content.filter(|content| !is_text(content)) {
             let what = format!(
@@ -169,9 +169,18 @@ impl CloudConfig {
             );
             return Err(no_more_files(content, &what));
         }
-        let text = content.and_then(scalar).unwrap_or_default();
+        let mut bytes = content.and_then(scalar).unwrap_or_default().into_bytes();
+        if tree
+            .entry("content")
+            .is_some_and(|content| is_binary(content, source))
+        {
+            bytes = python_base64(&bytes).ok_or_else(|| {
+                let what = format!("the content of {path} is not base64, as `!!binary` requires");
+                no_more_files(content.unwrap_or(tree), &what)
+            })?;
+        }
         let encoding = tree.get("encoding").and_then(scalar).unwrap_or_default();
-        match decode(text.as_bytes(), encoding.to_lowercase().trim()) {
+        match decode(&bytes, encoding.to_lowercase().trim()) {
             Decoded::Content(content) => Ok(content),
             Decoded::UnknownEncoding => {
                 let message = format!(
@@ -179,7 +188,7 @@ impl CloudConfig {
                      `gzip` or `gz+b64`"
                 );
                 self.note(tree, message);
-                Ok(text.into_bytes())
+                Ok(bytes)
             }
             Decoded::Damaged => {
                 let what = format!("the content of {path} is not {encoding}");
@@ -257,6 +266,20 @@ fn is_text(tree: &YamlTree) -> bool {
         YamlValue::Number(number) => number.is_f64(),
         YamlValue::Bool(_) | YamlValue::List(_) | YamlValue::Map(_) => false,
     }
+}
+
+/// Whether a value has the tag `!!binary`, which stands between key and value.
+fn is_binary(entry: &YamlEntry, source: &str) -> bool {
+    let is_between = |number: u64| (entry.position.line..=entry.tree.position.line).contains(&number);
+    let mut lines = (1..)
+        .zip(source.lines())
+        .filter(|(number, _)| is_between(*number));
+    lines.any(|(_, line)| {
+        let mut words = line
+            .split_whitespace()
+            .skip_while(|word| !word.ends_with("content:"));
+        words.nth(1) == Some("!!binary") || line.trim_start().starts_with("!!binary")
+    })
 }
 
 /// `is_true` of cloud-init.

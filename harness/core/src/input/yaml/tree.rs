@@ -60,7 +60,7 @@ const MAX_NODES: usize = 50_000;
 /// # Errors
 /// The text is not YAML, has several documents, or contains a duplicate key.
 pub fn parse(text: &str) -> Result<YamlTree, YamlError> {
-    parse_with(text, DuplicateKeyPolicy::Error)
+    parse_with(text, DuplicateKeyPolicy::Error, false)
 }
 
 /// A key of a mapping that a later equal one replaces.
@@ -70,21 +70,27 @@ pub struct ReplacedKey {
     pub position: Position,
 }
 
-/// Reads one YAML document as PyYAML does: of several equal keys, the last one counts.
+/// Reads one YAML document as PyYAML does: of several equal keys, the last one counts. The base64 of `!!binary` stays
+/// as written, because such a value need not be text.
 ///
 /// # Errors
 /// The text is not YAML, or has several documents.
 pub fn parse_last_wins(text: &str) -> Result<(YamlTree, Vec<ReplacedKey>), YamlError> {
-    let mut tree = parse_with(text, DuplicateKeyPolicy::LastWins)?;
+    let mut tree = parse_with(text, DuplicateKeyPolicy::LastWins, true)?;
     let mut replaced = Vec::new();
     tree.keep_last_keys(&mut replaced);
     Ok((tree, replaced))
 }
 
-fn parse_with(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<YamlTree, YamlError> {
+fn parse_with(
+    text: &str,
+    duplicate_keys: DuplicateKeyPolicy,
+    keeps_base64: bool,
+) -> Result<YamlTree, YamlError> {
     let options = serde_yaml::options! {
         budget: serde_yaml::budget! { max_nodes: MAX_NODES },
         duplicate_keys: duplicate_keys,
+        ignore_binary_tag_for_string: keeps_base64,
     };
     let read = serde_yaml::from_str_with_options::<Spanned<Raw>>(text, options);
     let spanned = read.map_err(|error| YamlError {

@@ -55,6 +55,22 @@ fn used(text: &str) -> (Vec<String>, String, Vec<String>) {
 }
 
 #[test]
+fn a_binary_content_is_its_bytes_and_leaves_the_rest() {
+    // `H4sI...` is the example of the documentation of cloud-init.
+    let config = CloudConfig::read(
+        "#cloud-config\nwrite_files:\n- content: !!binary |\n    H4sIAIDb/U8C/1NW1E/KzNMvzuBKTc7IV8hIzcnJVyjPL8pJ4QIA6N+MVxsAAAA=\n  \
+         encoding: gzip\n  path: /a\n- path: /b\n  content: !!binary aGk=\n- { path: /c, content: !!binary \"/w==\" }\n\
+         - path: /d\n  content: '!!binary aGk='\nruncmd: [a]\n",
+    )
+    .unwrap();
+    let contents: Vec<&[u8]> = config.files.iter().map(|file| file.content.as_slice()).collect();
+    let script = b"#!/bin/sh\necho hello world\n";
+    assert_eq!(contents, [&script[..], b"hi", b"\xff", b"!!binary aGk="]);
+    assert_eq!(config.runcmd.as_deref(), Some(&b"#!/bin/sh\na\n"[..]));
+    assert_eq!(config.problems, []);
+}
+
+#[test]
 fn a_problem_of_a_file_leaves_the_commands() {
     let none = [""; 0].as_slice();
     for (files, paths, problem) in [
