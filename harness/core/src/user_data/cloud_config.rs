@@ -70,7 +70,8 @@ pub struct CloudConfigError {
 }
 
 impl CloudConfig {
-    /// Reads a cloud-config as the modules of cloud-init do (`cc_write_files.py` and `cc_runcmd.py` of 19.3 to 25.3).
+    /// Reads a cloud-config as the modules of cloud-init do (`cc_write_files.py`, `cc_bootcmd.py` and `cc_runcmd.py`
+    /// of 19.3 to 25.3).
     ///
     /// # Errors
     /// The text is not YAML, or not a mapping.
@@ -98,7 +99,13 @@ impl CloudConfig {
         {
             config.problems.push(problem);
         }
-        match tree.get("runcmd").map(script) {
+        // Nothing reads the commands of `bootcmd`; the other modules do not depend on them.
+        let bootcmd = tree.get("bootcmd").map(|commands| script("bootcmd", commands));
+        if let Some(Err(lost)) = bootcmd {
+            let loss = CloudConfigLoss::Entry;
+            config.problems.push(CloudConfigProblem { loss, ..lost });
+        }
+        match tree.get("runcmd").map(|commands| script("runcmd", commands)) {
             Some(Ok(script)) => config.runcmd = script,
             Some(Err(problem)) => config.problems.push(problem),
             None => {}
@@ -242,8 +249,8 @@ fn no_more_files(tree: &YamlTree, what: &str) -> CloudConfigProblem {
     problem(tree.position, CloudConfigLoss::Files, message)
 }
 
-fn no_commands(tree: &YamlTree, what: &str) -> CloudConfigProblem {
-    let message = format!("{what}: cloud-init runs no command of `runcmd`");
+fn no_commands(key: &str, tree: &YamlTree, what: &str) -> CloudConfigProblem {
+    let message = format!("{what}: cloud-init runs no command of `{key}`");
     problem(tree.position, CloudConfigLoss::Commands, message)
 }
 
@@ -340,13 +347,13 @@ pub(super) fn gunzip(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// `shellify` of cloud-init: a text is a command line, a list is quoted word by word. Every word is quoted, so that a
 /// reserved word of the shell remains the name of a command. `None`: no command.
-fn script(runcmd: &YamlTree) -> Result<Option<Vec<u8>>, CloudConfigProblem> {
-    let commands = match &runcmd.value {
+fn script(key: &str, tree: &YamlTree) -> Result<Option<Vec<u8>>, CloudConfigProblem> {
+    let commands = match &tree.value {
         YamlValue::List(commands) => commands,
         YamlValue::Null => return Ok(None),
         _ => {
-            let what = format!("invalid `runcmd`: expected a list, found {}", runcmd.kind());
-            return Err(no_commands(runcmd, &what));
+            let what = format!("invalid `{key}`: expected a list, found {}", tree.kind());
+            return Err(no_commands(key, tree, &what));
         }
     };
     let mut script = b"#!/bin/sh\n".to_vec();
@@ -360,7 +367,7 @@ fn script(runcmd: &YamlTree) -> Result<Option<Vec<u8>>, CloudConfigProblem> {
                     "invalid command: expected text or a list of words, found {}; quotes make it text",
                     command.kind()
                 );
-                return Err(no_commands(command, &what));
+                return Err(no_commands(key, command, &what));
             }
         };
         script.extend_from_slice(line.as_bytes());

@@ -159,6 +159,33 @@ fn one_invalid_command_prevents_all() {
 }
 
 #[test]
+fn commands_of_the_early_boot_in_a_text_do_not_run_and_leave_the_others() {
+    for (commands, problem) in [
+        ("echo hi", "invalid `bootcmd`: expected a list, found text"),
+        (
+            "[a, 5]",
+            "invalid command: expected text or a list of words, found a number",
+        ),
+    ] {
+        let config = CloudConfig::read(&format!("bootcmd: {commands}\nruncmd: [x]\n")).unwrap();
+        let expected = format!("line 1: {problem}");
+        let [found] = &config.problems[..] else {
+            panic!("{:?}", config.problems)
+        };
+        assert!(found.to_string().starts_with(&expected), "{found}");
+        assert!(
+            found
+                .message
+                .ends_with(": cloud-init runs no command of `bootcmd`")
+        );
+        assert_eq!(found.loss, CloudConfigLoss::Entry);
+        assert!(config.runcmd.is_some());
+    }
+    assert_eq!(used("bootcmd: [[a, 5], b]\n").2, [""; 0]);
+    assert_eq!(used("bootcmd:\n").2, [""; 0]);
+}
+
+#[test]
 fn the_last_of_equal_keys_counts() {
     let (paths, commands, problems) =
         used("bootcmd: [a]\nruncmd: [a]\nwrite_files: [{ path: /a, path: /b }]\nbootcmd: [b]\nruncmd: [b]\n");
