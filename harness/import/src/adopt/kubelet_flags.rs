@@ -223,6 +223,12 @@ impl KubeletFlags {
     /// The last one of several flags counts.
     fn taints(&mut self, value: &str) {
         let replaced = std::mem::take(&mut self.taints);
+        let has_empty = !value.is_empty() && value.split(',').any(str::is_empty);
+        if has_empty && is_literal(value) {
+            self.unclear.push(format!(
+                "the taints `{value}`: one of them is empty, and a kubelet that gets them exits; remove the comma"
+            ));
+        }
         for text in value.split(',').filter(|text| !text.is_empty()) {
             match taint(text).filter(|_| is_known(text)) {
                 Some(taint) => self.taints.push(taint),

@@ -129,6 +129,24 @@ fn what_cannot_be_read_is_left_out_and_named() {
 }
 
 #[test]
+fn an_empty_taint_is_named() {
+    for value in ["x=y:NoSchedule,", ",x=y:NoSchedule"] {
+        let flags = read(&format!("--register-with-taints={value}"));
+        assert_eq!(flags.taints.len(), 1);
+        assert_eq!(
+            flags.unclear,
+            [format!(
+                "the taints `{value}`: one of them is empty, and a kubelet that gets them exits; remove the comma"
+            )]
+        );
+    }
+    for value in ["", "x=y:NoSchedule,$MORE", "x=y:NoSchedule,a=b:NoExecute"] {
+        let flags = read(&format!("--register-with-taints={value}"));
+        assert!(!flags.unclear.iter().any(|one| one.contains("empty")), "{value}");
+    }
+}
+
+#[test]
 fn words_at_which_a_kubelet_exits_are_named() {
     let mistakes = |text: &str| read(text).mistakes(&|word| format!(" [{word}]"));
     assert_eq!(
