@@ -97,6 +97,9 @@ pub(crate) fn filled(text: &str, set: &BTreeMap<String, String>) -> String {
     text
 }
 
+/// The line by which cloud-init recognizes a template, which it fills in.
+pub(super) const JINJA: &str = "## template: jinja";
+
 /// The places that are not filled in. A text that a shell, cloud-init or a container engine fills in is not one: a
 /// false stop is worse than a run that fails with a cause.
 pub(crate) fn find(text: &str) -> Vec<Placeholder> {
@@ -126,7 +129,9 @@ enum Kind {
 }
 
 fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placeholder> {
-    let is_jinja = text.trim_start().starts_with("## template: jinja");
+    let mut is_jinja = text.trim_start().starts_with(JINJA);
+    let is_message = crate::mime::is_mime(text);
+    let mut is_behind_blank = false;
     let mut found = Vec::new();
     let mut angles = AngleReader::default();
     let (mut is_node_config, mut is_call, mut is_continued) = (kind == Kind::Settings, false, false);
@@ -143,6 +148,12 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
         }
         if line.starts_with("--") || line.trim() == "---" {
             is_node_config = false;
+        }
+        if is_message {
+            // Each part of a message has a beginning of its own, behind the empty line that ends its header.
+            is_jinja &= !line.starts_with("--");
+            is_jinja |= is_behind_blank && line.starts_with(JINJA);
+            is_behind_blank = line.trim().is_empty();
         }
         is_node_config |= line.trim_start().starts_with("apiVersion: node.eks.aws/");
         if line.trim_start().starts_with('#') {
@@ -492,6 +503,20 @@ mod tests {
         ] {
             assert_eq!(texts(text), [""; 0], "{text}");
         }
+    }
+
+    #[test]
+    fn a_part_that_cloud_init_fills_in_has_no_placeholders_and_others_have() {
+        let of_part = |part: &str| {
+            let text = format!(
+                "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: text/jinja2\n\n{part}\n\n\
+                 --B\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho {{{{ v1.region }}}}\n--B--\n"
+            );
+            texts(&text)
+        };
+        let config = "#cloud-config\nfqdn: node-{{ v1.instance_id }}";
+        assert_eq!(of_part(&format!("{JINJA}\n{config}")), ["{{ v1.region }}"]);
+        assert_eq!(of_part(config), ["{{ v1.instance_id }}", "{{ v1.region }}"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::bootstrap_call::{self, BootstrapCall};
 use super::kubelet_flags::{self, KubeletFlags};
 use super::mistyped_parts::{has_parts, is_mistyped};
 use super::node_config::NodeConfigs;
-use super::placeholders::OWN_NAMES;
+use super::placeholders::{JINJA, OWN_NAMES};
 use super::shell::{self, ShellScript, UNKNOWN};
 use super::unhandled_parts::{CLOUD_CONFIG, meant_type};
 use crate::machine::ClusterTraits;
@@ -19,6 +19,8 @@ use crate::text::{is_gzip, unpacked};
 /// Variables of scripts and of eksctl's files that name the cluster's values.
 const NAME_VARIABLES: &[&str] = &["CLUSTER_NAME", "EKS_CLUSTER_NAME", "CLUSTER"];
 const ENDPOINT_VARIABLES: &[&str] = &["API_SERVER_URL", "APISERVER_ENDPOINT", "CLUSTER_ENDPOINT"];
+/// The type of parts that are templates for cloud-init.
+const JINJA_TYPE: &str = "text/jinja2";
 const DNS_VARIABLES: &[&str] = &["CLUSTER_DNS", "K8S_CLUSTER_DNS_IP"];
 
 /// What user data states.
@@ -88,7 +90,10 @@ impl Stated {
             user_data.to_vec()
         };
         let plain = without_empty_begin(plain);
-        let parsed = parse(&without_own_names(&without_templates(&plain)));
+        let mut parsed = parse(&without_own_names(&without_templates(&plain)));
+        for part in parsed.parts.iter_mut().filter(|part| part.mime == JINJA_TYPE) {
+            fill_template(part);
+        }
         let has_parts = has_parts(&plain);
         let mut reading = PartsReading {
             described: None,
@@ -374,11 +379,20 @@ fn without_empty_begin(user_data: Vec<u8>) -> Vec<u8> {
 
 /// The cloud-config that cloud-init makes of a Jinja template, with unknown values.
 fn without_templates(user_data: &[u8]) -> Vec<u8> {
-    const HEADER: &str = "## template: jinja\n";
     let text = std::str::from_utf8(user_data).ok();
-    match text.and_then(|text| text.strip_prefix(HEADER)) {
-        Some(template) => without(template, &|_| true).into_bytes(),
+    let template = text.and_then(|text| text.strip_prefix(JINJA)?.split_once('\n'));
+    match template {
+        Some((_, template)) => without(template, &|_| true).into_bytes(),
         None => user_data.to_vec(),
+    }
+}
+
+/// Makes of a part what cloud-init makes of it: its type is the one of the text in the template.
+fn fill_template(part: &mut Part) {
+    let filled = parse(&without_templates(part.content.trim_ascii_start()));
+    if let Some(filled) = filled.parts.into_iter().next() {
+        part.mime = filled.mime;
+        part.content = filled.content;
     }
 }
 

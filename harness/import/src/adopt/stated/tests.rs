@@ -119,6 +119,17 @@ fn a_template_of_cloud_init_names_the_cluster() {
 }
 
 #[test]
+fn a_template_in_a_part_names_the_cluster() {
+    let stated = Stated::of(
+        b"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: text/jinja2\n\n\
+          ## template: jinja\n#cloud-config\nruncmd:\n- [aws, --region={{ v1.region }}, ec2, create-tags]\n\
+          - [/etc/eks/bootstrap.sh, demo, --kubelet-extra-args, '--node-labels=a=b']\n--B--\n",
+    );
+    assert_eq!(stated.name.as_deref(), Some("demo"));
+    assert_eq!(stated.flags.labels["a"], "b");
+}
+
+#[test]
 fn parts_of_a_message_are_read_each_on_its_own() {
     let stated = Stated::of(
         b"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\nexport KUBELET_EXTRA_ARGS=--max-pods=1\n\n--B\nContent-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { cluster: { name: demo, cidr: 10.100.0.0/16 } }\n--B--\n",
