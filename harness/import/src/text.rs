@@ -75,6 +75,11 @@ pub(crate) fn from_base64(text: &str, line: Option<usize>) -> Result<Vec<u8>, Im
 /// The format of user data, if cloud-init, nodeadm, Windows or Bottlerocket would recognize it.
 pub(crate) fn format(text: &str) -> Option<FileFormat> {
     let start = text.trim_start_matches('\u{feff}').trim_start();
+    // cloud-init ignores case. A comment that only begins with such a word is likelier in other files.
+    let first = start.lines().next().unwrap_or_default();
+    if first.trim_end().eq_ignore_ascii_case("#cloud-config") {
+        return Some(FileFormat::CloudConfig);
+    }
     // Also with a message inside: one that does not begin with a header has none, and its whole text is one part.
     if let Some((_, format)) = PARTS.iter().find(|(begin, _)| start.starts_with(begin)) {
         return Some(*format);
@@ -224,10 +229,10 @@ fn unmarked_cloud_config(text: &str) -> Option<String> {
     text.lines().find(|line| has_key(line))?;
     let comment = |line: &&str| {
         let comment = line.trim().strip_prefix('#').map(str::trim_start);
-        comment.is_some_and(|comment| comment.starts_with("cloud-config"))
+        comment.is_some_and(|comment| comment.to_ascii_lowercase().starts_with("cloud-config"))
     };
     let why = match text.lines().find(comment).map(str::trim) {
-        Some(line) if line.starts_with("#cloud-config") => {
+        Some(line) if line.to_ascii_lowercase().starts_with("#cloud-config") => {
             "`#cloud-config` is not at the beginning of the file".to_owned()
         }
         Some(line) => format!("`{line}` is not `#cloud-config`"),

@@ -17,6 +17,7 @@ fn user_data_is_taken_as_it_is() {
             FileFormat::ShellScript,
         ),
         ("#cloud-config\nruncmd: []\n", FileFormat::CloudConfig),
+        ("\n #Cloud-Config \nruncmd: []\n", FileFormat::CloudConfig),
         ("#cloud-boothook\n#!/bin/sh\n", FileFormat::CloudInit),
         ("#include\nhttps://example.com/x\n", FileFormat::CloudInit),
         (
@@ -128,6 +129,7 @@ fn what_cloud_init_ignores_is_noted() {
             "the file has keys of a cloud-config and does not begin with `#cloud-config`",
         ),
         ("# cloud-config\n", "`# cloud-config` is not `#cloud-config`"),
+        ("# Cloud-Config\n", "`# Cloud-Config` is not `#cloud-config`"),
         (
             "---\n#cloud-config\n",
             "`#cloud-config` is not at the beginning of the file",
