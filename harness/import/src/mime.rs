@@ -280,10 +280,9 @@ pub(crate) fn is_mime(text: &str) -> bool {
 }
 
 pub(crate) fn begins_with_header(text: &str) -> bool {
-    let first = text
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
+    // A mailbox begins a message with a line of its own, which Python skips.
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.find(|line| !line.starts_with("From ")).unwrap_or_default();
     let name = first.split_once(':').map(|(name, _)| name).unwrap_or_default();
     !name.is_empty()
         && name
@@ -357,6 +356,16 @@ mod tests {
         assert_eq!(foreign_boundaries(&behind_it).len(), 1);
         let of_a_mail = part("#!/bin/bash\ncat /mail\n--MAIL\nContent-Type: text/plain\n\nhi\n");
         assert_eq!(foreign_boundaries(&of_a_mail), []);
+    }
+
+    #[test]
+    fn a_message_of_a_mailbox_begins_with_a_header() {
+        let text = format!(
+            "From nobody Thu Jan  1 00:00:00 1970\n{}",
+            message(&[part("a", "x")])
+        );
+        assert!(begins_with_header(&text));
+        assert_eq!(raw_parts(&text).unwrap().len(), 1);
     }
 
     #[test]

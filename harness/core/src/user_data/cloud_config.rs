@@ -159,7 +159,7 @@ impl CloudConfig {
         let content = self.content(tree, &path, source)?;
         let owner = text("owner").unwrap_or_else(|| "root:root".to_owned());
         Ok(Some(WriteFile {
-            mode: self.mode(tree, &path),
+            mode: self.mode(tree, &path, source),
             path,
             content,
             owner,
@@ -205,7 +205,7 @@ impl CloudConfig {
     }
 
     /// A number is decimal, unless it begins with 0; text is octal.
-    fn mode(&mut self, tree: &YamlTree, path: &str) -> u32 {
+    fn mode(&mut self, tree: &YamlTree, path: &str, source: &str) -> u32 {
         const DEFAULT: u32 = 0o644;
         let Some(permissions) = tree.get("permissions").filter(|found| !is_empty(found)) else {
             return DEFAULT;
@@ -215,7 +215,18 @@ impl CloudConfig {
             YamlValue::Number(number) => number.as_u64().and_then(|mode| u32::try_from(mode).ok()),
             _ => None,
         };
+        // Python's YAML takes `0o644` for text, and `int` reads its prefix.
+        let has_prefix = || {
+            let line = permissions.position.line.saturating_sub(1);
+            let line = usize::try_from(line)
+                .ok()
+                .and_then(|line| source.lines().nth(line));
+            line.is_some_and(|line| line.contains("0o"))
+        };
         if let Some(mode) = decimal.filter(|mode| *mode > 0) {
+            if has_prefix() {
+                return mode & 0o7777;
+            }
             let message = format!(
                 "the permissions {text} of {path} are a decimal number, and those that cloud-init sets are {mode:o}: write \
                  `'{text:0>4}'`"

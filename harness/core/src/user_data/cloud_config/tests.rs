@@ -133,6 +133,8 @@ fn a_problem_of_a_file_leaves_the_commands() {
     let (paths, _, problems) = used(valid);
     assert_eq!((paths.len(), problems.len()), (2, 0), "{problems:?}");
     assert_eq!(used("write_files:\nruncmd:\n"), (vec![], String::new(), vec![]));
+    let prefixed = CloudConfig::read("write_files:\n- path: /a\n  permissions: 0o600\n").unwrap();
+    assert_eq!((prefixed.files[0].mode, prefixed.problems.len()), (0o600, 0));
 }
 
 #[test]
