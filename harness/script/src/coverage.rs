@@ -51,7 +51,9 @@ pub fn coverage<'c>(
 ) -> ScriptCoverage {
     let mut counts = vec![0_u64; script.statements.len()];
     for (line, start, count) in commands {
-        if let Some(index) = statement_of(script, line, start) {
+        let of_loop = loop_of(script, line, start);
+        let index = of_loop.map_or_else(|| statement_of(script, line, start), |of_loop| of_loop.counted());
+        if let Some(index) = index {
             counts[index] += count;
         }
     }
@@ -72,6 +74,45 @@ pub fn coverage<'c>(
         branches: branches.collect(),
         statements: script.statements.iter().zip(&counts).map(with_count).collect(),
     }
+}
+
+/// An expression of a `for ((...))`.
+struct LoopExpression {
+    statement: usize,
+    is_condition: bool,
+}
+
+impl LoopExpression {
+    /// A loop counts as often as its condition: once more than its body.
+    fn counted(&self) -> Option<usize> {
+        self.is_condition.then_some(self.statement)
+    }
+}
+
+/// The nearest loop with this expression, if the command is not a statement of its own in that line.
+fn loop_of(script: &ParsedScript, line: u64, start: &str) -> Option<LoopExpression> {
+    let whole = letters(start);
+    let expression = whole.strip_prefix("((")?.trim_end_matches(')');
+    let is_statement = |statement: &Statement| statement.line == line && statement.letters == whole;
+    if script.statements.iter().any(is_statement) {
+        return None;
+    }
+    let of_statement = |(statement, one): (usize, &Statement)| {
+        let same = |known: &&String| known.trim_end_matches(')') == expression;
+        let found = one.expressions.iter().find(same)?;
+        let is_condition = one.expressions.get(1) == Some(found);
+        Some((
+            one.line.abs_diff(line),
+            LoopExpression {
+                statement,
+                is_condition,
+            },
+        ))
+    };
+    let found = script.statements.iter().enumerate().filter_map(of_statement);
+    found
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, found)| found)
 }
 
 /// The statement that begins like the command. Of several, the one with more letters in common, then the nearest one.
@@ -250,6 +291,33 @@ done
                 (18, 0, 2)
             ]
         );
+    }
+
+    #[test]
+    fn a_loop_counts_as_often_as_its_condition() {
+        let text = "f() {\n  for ((try = 0; try < 2; try++)); do\n    ((try == 0)) || sleep 1\n  done\n}\nf\nfor ((;;)); do\n  break\ndone\n";
+        let covered = coverage(
+            &ParsedScript::of(text),
+            [
+                (6, "f", 1),
+                (1, "f", 1),
+                (2, "((try = 0))", 1),
+                (2, "((try < 2))", 3),
+                (3, "((try == 0))", 2),
+                (3, "sleep 1", 1),
+                (2, "((try++))", 2),
+                (7, "((1))", 2),
+                (8, "break", 1),
+            ],
+        );
+        let counts: Vec<_> = covered
+            .statements
+            .iter()
+            .map(|one| (one.line, one.count))
+            .collect();
+        assert_eq!(counts, [(2, 3), (3, 2), (3, 1), (6, 1), (7, 2), (8, 1)]);
+        let looped = &covered.branches[0];
+        assert_eq!((looped.branch.line, looped.taken, looped.not_taken), (2, 2, 1));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct Statement {
     /// Its text without blanks, quotes and backslashes.
     pub(crate) letters: String,
     pub(crate) first_word: String,
+    /// The letters of the three expressions of a `for ((...))`, which bash reports one by one, each in `((` and `))`.
+    pub(crate) expressions: Vec<String>,
     /// Where it begins and ends in the text.
     pub(crate) bytes: Range<usize>,
 }
@@ -170,8 +172,26 @@ fn statement(bytes: Range<usize>, node: Node<'_>, text: &str) -> Statement {
         last_line: line + own.matches('\n').count() as u64,
         letters: letters(own),
         first_word: first_word(own).to_owned(),
+        expressions: expressions(node, text),
         bytes,
     }
+}
+
+fn expressions(node: Node<'_>, text: &str) -> Vec<String> {
+    let body = node.child_by_field_name("body");
+    let Some(body) = body.filter(|_| node.kind() == "c_style_for_statement") else {
+        return Vec::new();
+    };
+    let head = text.get(node.start_byte()..body.start_byte()).unwrap_or_default();
+    let inside = head.split_once("((").and_then(|(_, rest)| rest.rsplit_once("))"));
+    // Bash evaluates 1 where there is none.
+    let expression = |text: &str| match letters(text) {
+        none if none.is_empty() => "1".to_owned(),
+        expression => expression,
+    };
+    inside
+        .map(|(inside, _)| inside.split(';').map(expression).collect())
+        .unwrap_or_default()
 }
 
 /// The statements in a node. The grammar takes a line of assignments for a part of the command in the next line.
