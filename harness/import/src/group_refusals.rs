@@ -33,7 +33,73 @@ pub(crate) struct TemplateSettings<'a> {
     pub(crate) market_type: Option<&'a Tree>,
 }
 
-impl GroupWithTemplate<'_> {
+/// How a format spells the names of settings, which differ in nothing else.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Spelling {
+    /// `InstanceType`, of CloudFormation.
+    Pascal,
+    /// `instanceType`, of Pulumi.
+    Camel,
+    /// `instance_type`, of Terraform, where a block is a list of one item.
+    Snake,
+}
+
+impl Spelling {
+    fn of(self, name: &str) -> String {
+        match self {
+            Self::Pascal => name[..1].to_uppercase() + &name[1..],
+            Self::Camel => name.to_owned(),
+            Self::Snake => name
+                .chars()
+                .flat_map(|c| {
+                    c.is_uppercase()
+                        .then_some('_')
+                        .into_iter()
+                        .chain(c.to_lowercase())
+                })
+                .collect(),
+        }
+    }
+
+    /// The value at a path in camel case, if it is text that is not empty, a list with items or a mapping with keys.
+    fn find<'a>(self, tree: &'a Tree, path: &[&str]) -> Option<&'a Tree> {
+        let found = path.iter().try_fold(tree, |tree, name| {
+            tree.items().first().unwrap_or(tree).get(&self.of(name))
+        })?;
+        let is_given = found.text().is_some_and(|text| !text.is_empty())
+            || !found.items().is_empty()
+            || !found.entries().is_empty();
+        is_given.then_some(found)
+    }
+}
+
+impl<'a> GroupWithTemplate<'a> {
+    /// The settings of a launch template and of a group of it.
+    pub(crate) fn of(template: &'a Tree, group: &'a Tree, spelling: Spelling) -> Self {
+        let of_template = |path: &[&str]| spelling.find(template, path);
+        let of_group = |path: &[&str]| spelling.find(group, path);
+        let interfaces = of_template(&["networkInterfaces"]).map(Tree::items);
+        let mut interfaces = interfaces.unwrap_or_default().iter();
+        Self {
+            template: TemplateSettings {
+                image: of_template(&["imageId"]),
+                instance_type: of_template(&["instanceType"]),
+                instance_profile: of_template(&["iamInstanceProfile", "arn"])
+                    .or_else(|| of_template(&["iamInstanceProfile", "name"])),
+                subnet: interfaces.find_map(|interface| spelling.find(interface, &["subnetId"])),
+                shutdown_behavior: of_template(&["instanceInitiatedShutdownBehavior"]),
+                hibernation: of_template(&["hibernationOptions", "configured"]),
+                market_type: of_template(&["instanceMarketOptions", "marketType"]),
+            },
+            instance_types: of_group(&["instanceTypes"]),
+            disk_size: of_group(&["diskSize"]),
+            remote_access: of_group(&["remoteAccess", "ec2SshKey"]),
+            ami_type: of_group(&["amiType"]),
+            version: of_group(&["version"]),
+            release_version: of_group(&["releaseVersion"]),
+        }
+    }
+
     /// Checks a node group by its name.
     ///
     /// # Errors
@@ -136,15 +202,4 @@ impl GroupWithTemplate<'_> {
             ),
         ]
     }
-}
-
-/// The value at the first of these paths that has one: text that is not empty, a list with items or a mapping with
-/// keys.
-pub(crate) fn given<'a>(tree: &'a Tree, paths: &[&[&str]]) -> Option<&'a Tree> {
-    let is_given = |tree: &&Tree| {
-        tree.text().is_some_and(|text| !text.is_empty())
-            || !tree.items().is_empty()
-            || !tree.entries().is_empty()
-    };
-    paths.iter().find_map(|path| tree.at(path).filter(is_given))
 }

@@ -3,7 +3,7 @@
 use super::template::Template;
 use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags};
 use crate::error::ImportError;
-use crate::group_refusals::{GroupWithTemplate, TemplateSettings, given};
+use crate::group_refusals::{GroupWithTemplate, Spelling};
 use crate::known_fields::meant;
 use crate::machine::{AmiFamily, CapacityType, Machine, ManagedNodeGroup, StartedBy};
 use crate::tree::Tree;
@@ -153,30 +153,8 @@ impl<'a> StackGroup<'a> {
         let profile = data.at(&["IamInstanceProfile", "Arn"]);
         let profile = profile.filter(|arn| arn.get("Fn::GetAtt").is_some());
         let data = template.evaluate_known(data);
-        let of_template = |paths: &[&[&str]]| given(&data, paths);
-        let of_group = |path: &[&str]| given(&self.properties, &[path]);
-        let mut interfaces = data.items_at(&["NetworkInterfaces"]).iter();
-        let group = GroupWithTemplate {
-            template: TemplateSettings {
-                image: of_template(&[&["ImageId"]]),
-                instance_type: of_template(&[&["InstanceType"]]),
-                instance_profile: of_template(&[
-                    &["IamInstanceProfile", "Arn"],
-                    &["IamInstanceProfile", "Name"],
-                ])
-                .or(profile),
-                subnet: interfaces.find_map(|interface| given(interface, &[&["SubnetId"]])),
-                shutdown_behavior: of_template(&[&["InstanceInitiatedShutdownBehavior"]]),
-                hibernation: of_template(&[&["HibernationOptions", "Configured"]]),
-                market_type: of_template(&[&["InstanceMarketOptions", "MarketType"]]),
-            },
-            instance_types: of_group(&["InstanceTypes"]),
-            disk_size: of_group(&["DiskSize"]),
-            remote_access: of_group(&["RemoteAccess", "Ec2SshKey"]),
-            ami_type: of_group(&["AmiType"]),
-            version: of_group(&["Version"]),
-            release_version: of_group(&["ReleaseVersion"]),
-        };
+        let mut group = GroupWithTemplate::of(&data, &self.properties, Spelling::Pascal);
+        group.template.instance_profile = group.template.instance_profile.or(profile);
         group.check(self.name)
     }
 

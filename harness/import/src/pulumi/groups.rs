@@ -2,6 +2,8 @@
 
 use super::resource::{PulumiResource, PulumiStack};
 use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags};
+use crate::error::ImportError;
+use crate::group_refusals::{GroupWithTemplate, Spelling};
 use crate::machine::{CapacityType, Machine, ManagedNodeGroup, StartedBy, Traits};
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
@@ -88,6 +90,17 @@ pub(super) fn describe(group: &PulumiResource<'_>, traits: &mut Traits) {
     }
     let capacity = group.text(&["capacityType"]).as_deref().and_then(capacity_type);
     traits.is_spot = capacity == Some(CapacityType::Spot);
+}
+
+/// Checks that a node group and its launch template do not exclude each other. EKS has accepted a group that exists.
+///
+/// # Errors
+/// EKS refuses the group.
+pub(super) fn check(template: &PulumiResource<'_>, group: &PulumiResource<'_>) -> Result<(), ImportError> {
+    match group.exists() {
+        true => Ok(()),
+        false => GroupWithTemplate::of(template.inputs, group.inputs, Spelling::Camel).check(&group.name()),
+    }
 }
 
 /// What EKS puts into its own part of the user data.

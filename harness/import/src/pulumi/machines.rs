@@ -49,9 +49,10 @@ fn add_template(stack: &PulumiStack<'_>, template: &PulumiResource<'_>, reading:
         reading.add(&name, described);
     }
     for group in groups {
-        let described = machine.clone().map(|mut machine| {
+        let described = machine.clone().and_then(|mut machine| {
+            groups::check(template, group)?;
             describe_group(stack, group, Some(template), &mut machine);
-            machine
+            Ok(machine)
         });
         reading.add(&name, described);
     }
@@ -147,13 +148,13 @@ fn with_user_data(stack: &PulumiStack<'_>, resource: &PulumiResource<'_>) -> Res
     Ok(machine)
 }
 
-/// What the resource states besides the user data.
 /// Whether a launch template or a launch configuration requests spot instances.
 fn is_spot(resource: &PulumiResource<'_>) -> bool {
     let market = resource.text(&["instanceMarketOptions", "marketType"]);
     market.as_deref() == Some("spot") || resource.text(&["spotPrice"]).is_some()
 }
 
+/// What the resource states besides the user data.
 fn base(stack: &PulumiStack<'_>, resource: &PulumiResource<'_>) -> Machine {
     let option = |key: &str| resource.text(&["metadataOptions", key]);
     let (region, account) = arn_parts(&resource.text(&["arn"]).unwrap_or_default());

@@ -80,6 +80,11 @@ impl<'a> PulumiResource<'a> {
         self.urn.rsplit("::").next().unwrap_or_default().to_owned()
     }
 
+    /// Whether AWS has it: it has an id.
+    pub(super) fn exists(&self) -> bool {
+        self.state.text_at(&["id"]).is_some_and(|id| !id.is_empty())
+    }
+
     /// Whether this is the provider in a reference: its URN, and its id behind `::`.
     fn is_named(&self, reference: &str) -> bool {
         reference

@@ -5,7 +5,7 @@ use super::references::ReferenceTarget;
 use super::resource::{TerraformFile, TerraformResource};
 use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags};
 use crate::error::ImportError;
-use crate::group_refusals::{GroupWithTemplate, TemplateSettings, given};
+use crate::group_refusals::{GroupWithTemplate, Spelling};
 use crate::machine::{CapacityType, Machine, ManagedNodeGroup, StartedBy};
 use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
@@ -193,30 +193,7 @@ pub(super) fn check(
     if !group.is_created {
         return Ok(());
     }
-    let of_template = |paths: &[&[&str]]| given(template.values, paths);
-    let of_group = |path: &[&str]| given(group.values, &[path]);
-    let mut interfaces = template.values.items_at(&["network_interfaces"]).iter();
-    let settings = GroupWithTemplate {
-        template: TemplateSettings {
-            image: of_template(&[&["image_id"]]),
-            instance_type: of_template(&[&["instance_type"]]),
-            instance_profile: of_template(&[
-                &["iam_instance_profile", "0", "arn"],
-                &["iam_instance_profile", "0", "name"],
-            ]),
-            subnet: interfaces.find_map(|interface| given(interface, &[&["subnet_id"]])),
-            shutdown_behavior: of_template(&[&["instance_initiated_shutdown_behavior"]]),
-            hibernation: of_template(&[&["hibernation_options", "0", "configured"]]),
-            market_type: of_template(&[&["instance_market_options", "0", "market_type"]]),
-        },
-        instance_types: of_group(&["instance_types"]),
-        disk_size: of_group(&["disk_size"]),
-        remote_access: of_group(&["remote_access", "0", "ec2_ssh_key"]),
-        ami_type: of_group(&["ami_type"]),
-        version: of_group(&["version"]),
-        release_version: of_group(&["release_version"]),
-    };
-    settings.check(&group.address)
+    GroupWithTemplate::of(template.values, group.values, Spelling::Snake).check(&group.address)
 }
 
 /// What EKS puts into its own part of the user data.

@@ -146,6 +146,62 @@ fn what_eks_accepts_is_not_refused() {
     assert_eq!(read(&plan(&existing.0, &existing.1, "no-op")).machines.len(), 1);
 }
 
+/// A preview of a launch template and of a node group of it; `id` is that of a group that exists.
+fn preview(inputs: &Value, group: &Value, id: &str) -> String {
+    let mut inputs = inputs.clone();
+    inputs["userData"] = base64(MESSAGE).into();
+    let mut group = group.clone();
+    group["launchTemplate"] = json!({"id": "lt-1"});
+    let step = |kind: &str, name: &str, id: &str, inputs: Value| {
+        let urn = format!("urn:pulumi:dev::p::{kind}::{name}");
+        json!({"op": "create", "urn": urn, "newState":
+            {"urn": urn, "type": kind, "id": id, "inputs": inputs, "outputs": {"id": id}}})
+    };
+    json!({"config": {"aws:region": "eu-west-1"}, "steps": [
+        step("aws:ec2/launchTemplate:LaunchTemplate", "template", "lt-1", inputs),
+        step("aws:eks/nodeGroup:NodeGroup", "web", id, group)]})
+    .to_string()
+}
+
+#[test]
+fn a_preview_of_a_group_that_eks_refuses_is_refused() {
+    for (inputs, group, problem) in [
+        (
+            json!({"iamInstanceProfile": {"arn": "arn:aws:iam::111122223333:instance-profile/nodes"}}),
+            json!({}),
+            "its launch template has an instance profile",
+        ),
+        (
+            json!({"networkInterfaces": [{"deviceIndex": 0}, {"subnetId": "subnet-1"}]}),
+            json!({}),
+            "has a subnet",
+        ),
+        (
+            json!({"instanceInitiatedShutdownBehavior": "terminate"}),
+            json!({}),
+            "at shutdown",
+        ),
+        (
+            json!({"instanceType": "m5.large"}),
+            json!({"instanceTypes": ["m5.large"]}),
+            "both the group and its launch template state instance types",
+        ),
+        (
+            json!({}),
+            json!({"remoteAccess": {"ec2SshKey": "key"}}),
+            "remote access",
+        ),
+    ] {
+        let text = preview(&inputs, &group, "");
+        let refused = refused("preview.json", &text);
+        assert!(
+            refused.contains("EKS refuses the node group `web`: ") && refused.contains(problem),
+            "{refused}"
+        );
+        assert_eq!(read(&preview(&inputs, &group, "web")).machines.len(), 1);
+    }
+}
+
 #[test]
 fn all_settings_that_are_refused_are_named_at_once() {
     let data = json!({"IamInstanceProfile": {"Name": "a"}, "InstanceType": "m5.large"});

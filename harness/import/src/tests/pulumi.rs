@@ -276,14 +276,13 @@ fn an_auto_scaling_group_gives_tags_and_the_instance_profile_a_role() {
 
 #[test]
 fn a_preview_names_templates_and_profiles_by_dependencies() {
-    let template = |name: &str, image: &str| {
-        let profile = format!("urn:pulumi:dev::p::{PROFILE}::p-{name}");
-        planned(
-            TEMPLATE,
-            name,
-            json!({"userData": base64(SCRIPT), "imageId": image, "iamInstanceProfile": {"arn": UNKNOWN}}),
-            json!({"iamInstanceProfile": [profile]}),
-        )
+    let template = |name: &str, image: &str, more: Value, dependencies: Value| {
+        let mut inputs = json!({"userData": base64(SCRIPT), "imageId": image});
+        inputs
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        planned(TEMPLATE, name, inputs, dependencies)
     };
     let group = |name: &str, template: &str| {
         planned(
@@ -301,9 +300,14 @@ fn a_preview_names_templates_and_profiles_by_dependencies() {
     );
     let profile = planned(PROFILE, "p-c", json!({"role": "nodes"}), json!({}));
     let imported = read(&preview(&[
-        template("a", "ami-1"),
-        template("b", UNKNOWN),
-        template("c", "ami-1"),
+        template("a", "ami-1", json!({}), json!({})),
+        template("b", UNKNOWN, json!({}), json!({})),
+        template(
+            "c",
+            "ami-1",
+            json!({"iamInstanceProfile": {"arn": UNKNOWN}}),
+            json!({"iamInstanceProfile": [format!("urn:pulumi:dev::p::{PROFILE}::p-c")]}),
+        ),
         group("x", "a"),
         group("y", "b"),
         scaling,
