@@ -1,6 +1,6 @@
 //! Builds images through the engine's builder: one build per name at a time, with all output in a log file.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,14 @@ use crate::engine::Engine;
 use crate::error::{DockerError, status};
 use crate::file_lock::FileLock;
 use crate::images::build_lock::BuildLock;
-use crate::images::context::{ContextFile, archive};
+use crate::images::context::{ContextFile, FileContent, archive};
 use crate::images::{ImageEvent, ImageProgress};
 use crate::labels;
 use crate::settings::ImageSettings;
 
 /// Number of output lines in the error of a failed build.
 const LAST_LINES: usize = 20;
+pub(crate) const DOCKERFILE: &str = "Dockerfile";
 /// Bytes of `/dev/shm` in a build, at most: the compiler of Kubernetes keeps its files there. The engine's default is
 /// 64 MiB.
 const SHARED_MEMORY: i32 = i32::MAX;
@@ -53,17 +54,32 @@ impl BuildTarget {
         format!("nodejoin/{}:{}", self.name, self.hash)
     }
 
-    pub(crate) fn labels(&self) -> HashMap<String, String> {
+    pub(crate) fn labels(&self) -> BTreeMap<&'static str, &str> {
         let pairs = [
-            (labels::IMAGE, Some(self.name.clone())),
-            (labels::ROLE, Some(self.role.to_owned())),
-            (labels::RECIPE, Some(self.hash.clone())),
-            (labels::KUBERNETES, self.kubernetes.clone()),
+            (labels::IMAGE, Some(self.name.as_str())),
+            (labels::ROLE, Some(self.role)),
+            (labels::RECIPE, Some(self.hash.as_str())),
+            (labels::KUBERNETES, self.kubernetes.as_deref()),
         ];
         pairs
             .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .filter_map(|(key, value)| Some((key, value?)))
             .collect()
+    }
+
+    /// Sets the labels in the last step of the Dockerfile. The engine would add one step for each label of a request,
+    /// and an engine on FUSE compares all files of the image after each.
+    fn label(&self, files: &mut [ContextFile]) {
+        let labels: Vec<_> = self
+            .labels()
+            .iter()
+            .map(|(key, value)| format!("{key}={value:?}"))
+            .collect();
+        for file in files.iter_mut().filter(|file| file.path == DOCKERFILE) {
+            if let FileContent::Bytes(text) = &mut file.source {
+                text.extend(format!("\nLABEL {}\n", labels.join(" ")).into_bytes());
+            }
+        }
     }
 }
 
@@ -136,9 +152,31 @@ impl Builder {
         session: &mut BuildSession,
         target: &BuildTarget,
         arguments: HashMap<String, String>,
+        mut files: Vec<ContextFile>,
+    ) -> Result<(), DockerError> {
+        target.label(&mut files);
+        let options = self.options(arguments).t(&target.image()).build();
+        self.run_build(session, options, files).await
+    }
+
+    /// Builds one stage of a Dockerfile and those before it, without a name.
+    pub(crate) async fn build_stage(
+        &self,
+        session: &mut BuildSession,
+        stage: &str,
+        arguments: HashMap<String, String>,
         files: Vec<ContextFile>,
     ) -> Result<(), DockerError> {
-        let options = self.options(&target.image(), target.labels(), arguments);
+        let options = self.options(arguments).target(stage).build();
+        self.run_build(session, options, files).await
+    }
+
+    async fn run_build(
+        &self,
+        session: &mut BuildSession,
+        options: BuildImageOptions,
+        files: Vec<ContextFile>,
+    ) -> Result<(), DockerError> {
         let context = body_try_stream(archive(files));
         let mut output = self.engine.docker().build_image(options, None, Some(context));
         while let Some(piece) = output.next().await {
@@ -156,22 +194,14 @@ impl Builder {
         Ok(())
     }
 
-    fn options(
-        &self,
-        image: &str,
-        labels: HashMap<String, String>,
-        mut arguments: HashMap<String, String>,
-    ) -> BuildImageOptions {
+    fn options(&self, mut arguments: HashMap<String, String>) -> BuildImageOptionsBuilder {
         arguments.extend(self.settings.proxies.iter().cloned());
         BuildImageOptionsBuilder::new()
-            .dockerfile("Dockerfile")
-            .t(image)
-            .labels(&labels)
+            .dockerfile(DOCKERFILE)
             .buildargs(&arguments)
             .rm(true)
             .forcerm(true)
             .shmsize(SHARED_MEMORY)
-            .build()
     }
 }
 
@@ -243,5 +273,29 @@ mod tests {
         assert_eq!(target.image(), "nodejoin/al2:0123456789ab");
         assert_eq!(target.labels()["nodejoin.role"], "node");
         assert!(!target.labels().contains_key("nodejoin.kubernetes"));
+    }
+
+    #[test]
+    fn all_labels_are_one_step_at_the_end() {
+        let target = BuildTarget {
+            name: "x".to_owned(),
+            role: "node",
+            hash: "0".to_owned(),
+            kubernetes: Some("v1.20.2".to_owned()),
+        };
+        let mut files = ["Dockerfile", "rootfs/Dockerfile"].map(|path| ContextFile {
+            path: path.to_owned(),
+            mode: 0o644,
+            source: FileContent::Bytes(b"FROM a".to_vec()),
+        });
+        target.label(&mut files);
+        let text = |file: &ContextFile| match &file.source {
+            FileContent::Bytes(bytes) => String::from_utf8(bytes.clone()).unwrap(),
+            FileContent::File(path) => panic!("{}", path.display()),
+        };
+        let labels =
+            r#"nodejoin.image="x" nodejoin.kubernetes="v1.20.2" nodejoin.recipe="0" nodejoin.role="node""#;
+        assert_eq!(text(&files[0]), format!("FROM a\nLABEL {labels}\n"));
+        assert_eq!(text(&files[1]), "FROM a");
     }
 }

@@ -19,15 +19,23 @@ use crate::settings::Assets;
 impl Builder {
     /// An image with the programs: an existing candidate, else a new one.
     pub(crate) async fn kubernetes(&self) -> Result<ImageRef, DockerError> {
-        for candidate in self.version_candidates().await? {
-            if let Some(found) = self.find_versioned(&candidate.image()).await? {
-                return Ok(found);
-            }
+        if let Some(found) = self.existing_kubernetes().await? {
+            return Ok(found);
         }
         match self.requested_version()? {
             Some(requested) => self.build_version(&requested).await,
             None => self.build_default().await,
         }
+    }
+
+    /// The first existing candidate.
+    pub(crate) async fn existing_kubernetes(&self) -> Result<Option<ImageRef>, DockerError> {
+        for candidate in self.version_candidates().await? {
+            if let Some(found) = self.find_versioned(&candidate.image()).await? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// The image for runs that request no version.

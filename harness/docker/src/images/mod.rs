@@ -13,6 +13,7 @@ mod inventory;
 mod k3s;
 mod kind;
 mod kubernetes;
+mod packages_ahead;
 mod programs;
 mod recipe;
 mod release;
@@ -188,13 +189,9 @@ impl Images {
     /// When the engine refuses a request, or a folder of programs is incomplete.
     pub async fn missing_images(&self) -> Result<Vec<String>, DockerError> {
         let mut missing = Vec::new();
-        for folder in dangling::folders().iter().filter(|folder| {
-            ![programs::FOLDER, external::TOOLBOX].contains(&folder.as_str())
-                && !control_plane::is_on_demand(folder)
-                && !is_on_demand_node(folder)
-        }) {
-            if self.builder.current_image(folder).await?.is_none() {
-                missing.push(folder.clone());
+        for folder in folders_of_every_run() {
+            if self.builder.current_image(&folder).await?.is_none() {
+                missing.push(folder);
             }
         }
         Ok(missing)
@@ -268,7 +265,17 @@ impl Builder {
             return Ok(found);
         }
         let recipe = Recipe::load(folder)?;
-        let (base, kubernetes) = (self.base().await?, self.kubernetes().await?);
+        let base = self.base().await?;
+        let kubernetes = match self.existing_kubernetes().await? {
+            Some(existing) => existing,
+            None => {
+                let packages = async {
+                    self.install_packages(&base).await;
+                    Ok(())
+                };
+                tokio::try_join!(self.kubernetes(), packages)?.0
+            }
+        };
         for (folder, role) in recipe.parents()?.into_iter().filter_map(ParentImage::derived) {
             Box::pin(self.derived(folder, role)).await?;
         }
@@ -312,6 +319,15 @@ impl Builder {
             text: text.to_owned(),
         });
     }
+}
+
+/// The folders of the recipes that every run needs.
+fn folders_of_every_run() -> impl Iterator<Item = String> {
+    dangling::folders().into_iter().filter(|folder| {
+        ![programs::FOLDER, external::TOOLBOX].contains(&folder.as_str())
+            && !control_plane::is_on_demand(folder)
+            && !is_on_demand_node(folder)
+    })
 }
 
 /// Whether a recipe folder is that of a node image that only scenarios which name it need.

@@ -4,12 +4,14 @@ use nodejoin_fixtures::{Dir, DirEntry, IMAGES};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::DockerError;
+use crate::images::builder::DOCKERFILE;
 use crate::images::control_plane;
 use crate::labels;
 
 /// Part of every hash; changed when the same recipe yields another image.
 const GENERATION: &str = "1";
-const DOCKERFILE: &str = "Dockerfile";
+/// The stage of a Dockerfile that installs packages and has no parent but the base image.
+pub(crate) const PACKAGES: &str = "packages";
 /// Recipe folder of the node image from which others start.
 const AL2: &str = "nodes/al2";
 
@@ -137,15 +139,25 @@ impl Recipe {
         hash.short()
     }
 
+    /// Whether the Dockerfile has a stage of this name.
+    pub(crate) fn has_stage(&self, name: &str) -> bool {
+        stages(self.dockerfile().unwrap_or_default()).any(|stage| stage.name == Some(name))
+    }
+
     /// The files for the builder, with a label in each stage by which leftovers of builds are found.
     pub(crate) fn build_files(&self) -> Vec<RecipeFile> {
         let label = format!("LABEL {}={} {}=build", labels::IMAGE, self.name(), labels::ROLE);
         let with_labels = |file: &RecipeFile| match file.path.as_str() {
             DOCKERFILE => {
                 let text = String::from_utf8_lossy(&file.content);
+                // A stage that starts from another one has its label.
+                let starts: Vec<_> = stages(&text)
+                    .filter(|stage| !stages(&text).any(|other| other.name == Some(stage.from)))
+                    .map(|stage| stage.line)
+                    .collect();
                 let lines = text
                     .lines()
-                    .flat_map(|line| [Some(line), line.starts_with("FROM ").then_some(label.as_str())]);
+                    .flat_map(|line| [Some(line), starts.contains(&line).then_some(label.as_str())]);
                 let labelled: Vec<_> = lines.flatten().collect();
                 RecipeFile {
                     content: (labelled.join("\n") + "\n").into_bytes(),
@@ -161,6 +173,25 @@ impl Recipe {
         let file = self.files.iter().find(|file| file.path == DOCKERFILE)?;
         std::str::from_utf8(&file.content).ok()
     }
+}
+
+/// The first line of a stage of a Dockerfile.
+struct Stage<'a> {
+    line: &'a str,
+    from: &'a str,
+    name: Option<&'a str>,
+}
+
+fn stages(dockerfile: &str) -> impl Iterator<Item = Stage<'_>> {
+    dockerfile.lines().filter_map(|line| {
+        let words: Vec<_> = line.strip_prefix("FROM ")?.split_whitespace().collect();
+        let name = match words.as_slice() {
+            [_, "AS", name] => Some(*name),
+            _ => None,
+        };
+        let from = words.first()?;
+        Some(Stage { line, from, name })
+    })
 }
 
 fn collect(dir: &Dir<'_>, root: &str, files: &mut Vec<RecipeFile>) {
@@ -238,6 +269,9 @@ mod tests {
         let build = kubernetes.files.iter().find(|file| file.path == "build").unwrap();
         assert_eq!(build.mode, 0o755);
         assert!(Recipe::load("base").is_err());
+        for folder in ["nodes/al2", control_plane::LOCAL] {
+            assert!(Recipe::load(folder).unwrap().has_stage(PACKAGES), "{folder}");
+        }
     }
 
     #[test]
@@ -266,12 +300,12 @@ mod tests {
 
     #[test]
     fn every_stage_of_a_build_is_labelled() {
-        let files = recipe("FROM a AS b\nRUN x\nFROM scratch\n").build_files();
+        let files = recipe("FROM a AS b\nRUN x\nFROM scratch\nRUN y\nFROM b\nRUN z\n").build_files();
         let text = String::from_utf8(files[0].content.clone()).unwrap();
         let label = "LABEL nodejoin.image=x nodejoin.role=build";
         assert_eq!(
             text,
-            format!("FROM a AS b\n{label}\nRUN x\nFROM scratch\n{label}\n")
+            format!("FROM a AS b\n{label}\nRUN x\nFROM scratch\n{label}\nRUN y\nFROM b\nRUN z\n")
         );
     }
 }
