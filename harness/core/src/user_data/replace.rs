@@ -99,6 +99,7 @@ impl Replacer {
             let (piece, taken) = self
                 .pem_block(&lines, at)
                 .or_else(|| self.base64_block(&lines, at, depth))
+                .or_else(|| self.wrapped_value(&lines, at))
                 .unwrap_or_else(|| (self.line(&lines, at, depth), 1));
             changed.push_str(&piece);
             at += taken;
@@ -144,6 +145,42 @@ impl Replacer {
         Some((block, length))
     }
 
+    /// A certificate in base64 whose first line has other text before it, such as `CA=`, and that goes on in the lines
+    /// below. The replacement breaks at the same places, so that what reads one line only still does.
+    fn wrapped_value(&mut self, lines: &[&str], at: usize) -> Option<(String, usize)> {
+        let first = lines[at].trim_end();
+        let word = *base64_words(first).last()?;
+        let whole = &word[..word.len() - word.len() % 4];
+        let is_begin = word.len() >= SHORTEST_BASE64 && is_base64(word);
+        if !is_begin
+            || is_complete(&decode_base64(whole.as_bytes())?)?
+            || is_near(lines, at, &OTHER_AUTHORITIES)
+        {
+            return None;
+        }
+        let mut joined = word.to_owned();
+        let (mut width, mut taken, mut rest) = (word.len(), 1, "");
+        for line in &lines[at + 1..] {
+            let end = line.find(|c| !is_base64_character(c)).unwrap_or(line.len());
+            width = width.max(end);
+            joined.push_str(&line[..end]);
+            taken += 1;
+            rest = &line[end..];
+            let is_whole =
+                || decode_base64(joined.as_bytes()).is_some_and(|all| is_complete(&all) == Some(true));
+            if end == 0 || !rest.trim_end().is_empty() || is_whole() {
+                break;
+            }
+        }
+        is_complete(&decode_base64(joined.as_bytes())?)?.then_some(())?;
+        self.found.insert(ReplacedValue::CertificateAuthority);
+        let (begin, others) = self.authority.split_at_checked(word.len())?;
+        let others = others.as_bytes().chunks(width).map(String::from_utf8_lossy);
+        let lines: Vec<_> = std::iter::once(begin.into()).chain(others).collect();
+        let prefix = &first[..first.len() - word.len()];
+        Some((format!("{prefix}{}{rest}", lines.join("\n")), taken))
+    }
+
     fn line(&mut self, lines: &[&str], at: usize, depth: usize) -> String {
         let mut changed = String::new();
         for word in base64_words(lines[at]) {
@@ -161,8 +198,14 @@ impl Replacer {
             return None;
         }
         let decoded = decode_base64(word.as_bytes())?;
-        if decoded.trim_ascii_start().starts_with(BEGIN.as_bytes()) {
-            if is_near(lines, at, &OTHER_AUTHORITIES) {
+        if let Some(is_complete) = is_complete(&decoded) {
+            // A certificate that ends too early fails on the node, unless the author of the file left its rest out.
+            let is_left_out = || {
+                ["...", "\u{2026}"]
+                    .iter()
+                    .any(|dots| lines[at].contains(&format!("{word}{dots}")))
+            };
+            if is_near(lines, at, &OTHER_AUTHORITIES) || !(is_complete || is_left_out()) {
                 return None;
             }
             self.found.insert(ReplacedValue::CertificateAuthority);
@@ -185,6 +228,13 @@ impl Replacer {
         }
         changed
     }
+}
+
+/// Whether certificates in PEM have their end; `None` if it is none.
+fn is_complete(decoded: &[u8]) -> Option<bool> {
+    let text = decoded.trim_ascii_start();
+    let begins = text.starts_with(BEGIN.as_bytes());
+    begins.then(|| text.windows(END.len()).any(|part| part == END.as_bytes()))
 }
 
 fn is_near(lines: &[&str], at: usize, words: &[&str]) -> bool {
@@ -299,6 +349,34 @@ mod tests {
             assert_eq!(text, after, "{before}");
             assert_eq!(found, [ReplacedValue::CertificateAuthority]);
         }
+    }
+
+    #[test]
+    fn a_certificate_over_several_lines_stays_broken_in_the_same_way() {
+        let theirs = STANDARD.encode(THEIRS);
+        let (begin, rest) = theirs.split_at(60);
+        let ours = STANDARD.encode(OURS);
+        let (our_begin, our_rest) = ours.split_at(60);
+        for (before, after) in [
+            (
+                format!("CA={begin}\n{rest}\n/etc/eks/bootstrap.sh x --b64-cluster-ca $CA\n"),
+                format!("CA={our_begin}\n{our_rest}\n/etc/eks/bootstrap.sh x --b64-cluster-ca $CA\n"),
+            ),
+            (
+                format!("CA=\"{begin}\n{rest}\" bootstrap\n"),
+                format!("CA=\"{our_begin}\n{our_rest}\" bootstrap\n"),
+            ),
+            (
+                format!("CA={begin}...\nbootstrap\n"),
+                format!("CA={ours}...\nbootstrap\n"),
+            ),
+        ] {
+            let (text, found) = replaced(before.as_bytes());
+            assert_eq!(text, after);
+            assert_eq!(found, [ReplacedValue::CertificateAuthority]);
+        }
+        let cut = format!("CA={begin}\nbootstrap\n");
+        assert_eq!(replaced(cut.as_bytes()), (cut.clone(), Vec::new()));
     }
 
     #[test]
