@@ -179,7 +179,7 @@ fn missing_taint(
     let seen = taints_of_node(node);
     let at_creation = created.map(taints_of_node).unwrap_or_else(|| seen.clone());
     let taints = required.taints.iter().flatten().chain(&required.taints_include);
-    let mut taints = taints
+    let taints = taints
         .map(|taint| (taint, &seen))
         .chain(
             required
@@ -188,7 +188,9 @@ fn missing_taint(
                 .map(|taint| (taint, &at_creation)),
         )
         .map(|(taint, seen)| (taint, canonical_taint(taint), seen));
-    let (taint, text, _) = taints.find(|(_, text, seen)| !seen.contains(text))?;
+    let missing = taints.filter(|(_, text, seen)| !seen.contains(text));
+    // The one that decides whether the node stays.
+    let (taint, text, _) = missing.min_by_key(|(taint, ..)| !taint.starts_with(UNREGISTERED))?;
     let given = kubelet.value(TAINTS);
     let configured = kubelet.configured_taints();
     let is_passed = match given {
@@ -207,7 +209,11 @@ fn missing_taint(
             false => format!("it lacks the taint `{taint}`"),
         },
         reason,
-        argument: format!("{TAINTS}={taint}"),
+        argument: match given {
+            // The flag of the remedy would replace that of the user data.
+            Some(given) if !given.is_empty() => format!("{TAINTS}={given},{taint}"),
+            _ => format!("{TAINTS}={taint}"),
+        },
         text: taint.clone(),
         flag: TAINTS,
         is_passed,

@@ -11,6 +11,7 @@ use crate::judge::verdict::{Note, NoteKind};
 use crate::kubernetes::{canonical_taint, labels_of_node, taints_of_node};
 use crate::observation::Observation;
 use crate::plan::Plan;
+use crate::plan::expect::Quantity;
 use crate::user_data::parse;
 
 /// Ends the value of a flag in a text.
@@ -112,30 +113,52 @@ fn lost_taints(texts: &[String], plan: &Plan, node: &Value) -> Vec<String> {
     .collect()
 }
 
+/// A number in one part of the user data, where the part with the number that counts is another one: EKS' own part has
+/// one, and of the numbers in the branches of one script only one counts.
 fn lost_pods(texts: &[String], plan: &Plan, node: &Value) -> Option<String> {
-    let is_expected = |node: &crate::plan::expect::NodeExpect| node.capacity.contains_key("pods");
-    if plan.expect.node.as_ref().is_some_and(is_expected) {
+    let seen: u32 = node["status"]["capacity"]["pods"].as_str()?.parse().ok()?;
+    let expected = plan.expect.node.as_ref();
+    let expected = expected.and_then(|node| node.capacity.get("pods"));
+    // One that only a run shows may be the one that counts.
+    let stated: Vec<_> = texts
+        .iter()
+        .map(|text| stated_pods(text))
+        .collect::<Option<_>>()?;
+    let mut others = stated.iter().filter(|stated| !stated.contains_key(&seen));
+    let (number, how) = others.find_map(|stated| stated.first_key_value())?;
+    let is_expected = match expected {
+        Some(Quantity::Number(expected)) => *expected == i64::from(*number),
+        Some(Quantity::Text(expected)) => *expected == number.to_string(),
+        None => false,
+    };
+    if is_expected {
         return None;
     }
-    let stated: BTreeSet<u32> = texts
-        .iter()
-        .flat_map(|text| values(text, "--max-pods"))
-        .map(|value| value.parse().ok())
-        // One that only a run shows may be the one that counts.
-        .collect::<Option<_>>()?;
-    let seen = node["status"]["capacity"]["pods"].as_str()?;
-    let is_seen = seen.parse().is_ok_and(|seen| stated.contains(&seen));
-    let first = stated.first().filter(|_| !is_seen)?;
     Some(format!(
-        "the Node has capacity for {seen} pods, and `--max-pods={first}` in the user data states another number"
+        "the Node has capacity for {seen} pods, and `{how}` in the user data states another number"
     ))
+}
+
+/// The numbers of pods in a text, with how it states each; `None` if it states one that only a run shows.
+fn stated_pods(text: &str) -> Option<BTreeMap<u32, String>> {
+    let of_flags = values(text, "--max-pods").map(|value| {
+        let number = value.parse().ok()?;
+        Some((number, format!("--max-pods={number}")))
+    });
+    let of_fields = lines(text).filter_map(|line| {
+        let (_, rest) = line.split_once("maxPods")?;
+        let number = rest.trim_start_matches(['"', '\'', '\\', ' ', ':', '=']);
+        let digits = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
+        let number = number[..digits].parse().ok()?;
+        Some((number, format!("maxPods: {number}")))
+    });
+    of_fields.map(Some).chain(of_flags).collect()
 }
 
 /// The values of a flag in a text, without those in comments. `--flag=value`, `--flag value`, each with or without
 /// quotes.
 fn values<'t>(text: &'t str, flag: &'static str) -> impl Iterator<Item = &'t str> {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-    lines.flat_map(move |line| {
+    lines(text).flat_map(move |line| {
         let behind = line.match_indices(flag).map(|(at, _)| &line[at + flag.len()..]);
         behind.filter_map(|rest| {
             let rest = rest.strip_prefix(['=', ' '])?.trim_start_matches(['"', '\'']);
@@ -143,6 +166,11 @@ fn values<'t>(text: &'t str, flag: &'static str) -> impl Iterator<Item = &'t str
             Some(&rest[..end.unwrap_or(rest.len())])
         })
     })
+}
+
+/// The lines of a text that are not comments.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.trim_start().starts_with('#'))
 }
 
 fn is_key(text: &str) -> bool {
@@ -230,6 +258,35 @@ mod tests {
             "node: { labels: { app: x }, taints_at_creation: ['a:NoExecute'], capacity: { pods: 17 } }";
         let script = "#!/bin/bash\nx --node-labels=app=x --register-with-taints=a=:NoExecute --max-pods=17\n";
         assert_eq!(notes(expect, script), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_number_of_pods_that_another_part_overrides_is_noted() {
+        let part =
+            |content: &str| format!("--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\n{content}\n");
+        let message = |content: &str| {
+            format!(
+                "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n{}{}--B--\n",
+                part(content),
+                part("/etc/eks/bootstrap.sh x --kubelet-extra-args '--max-pods=29'")
+            )
+        };
+        for (content, how) in [
+            ("export KUBELET_EXTRA_ARGS=--max-pods=35", "--max-pods=35"),
+            ("jq '.maxPods=12' x.json", "maxPods: 12"),
+        ] {
+            let noted = notes("node: { capacity: { pods: 29 } }", &message(content));
+            let expected = format!(
+                "the Node has capacity for 29 pods, and `{how}` in the user data states another number"
+            );
+            assert_eq!(noted, [expected]);
+        }
+        let by_branch = "if x; then y --max-pods=110; else y --max-pods=29; fi";
+        assert_eq!(notes("phase: ready", &message(by_branch)), Vec::<String>::new());
+        assert_eq!(
+            notes("node: { capacity: { pods: 12 } }", &message("jq .maxPods=12 x")),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
