@@ -156,6 +156,19 @@ fn a_script_without_thresholds_keeps_the_kubelets_default_for_memory_on_a_full_d
 }
 
 #[test]
+fn thresholds_in_the_wrong_order_stay_for_the_kubelet_to_reject() {
+    for (config, arguments) in [
+        (r#"{"imageGCHighThresholdPercent": 70}"#, &[][..]),
+        (r#"{"imageGCLowThresholdPercent": 90}"#, &[]),
+        ("{}", &["--image-gc-high-threshold=40", "--image-gc-low-threshold=40"]),
+    ] {
+        let (kubelet, _) = started_on_a_full_disk(config, arguments);
+        assert!(!kubelet.contains("--image-gc-high-threshold=100"), "{kubelet}");
+        assert!(kubelet.contains("--eviction-hard="), "{kubelet}");
+    }
+}
+
+#[test]
 fn drop_ins_set_the_thresholds_that_remain_on_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
