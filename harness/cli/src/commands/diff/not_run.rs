@@ -27,13 +27,18 @@ pub(super) fn unseen(pairs: &[Pair], groups: &[Group], traces: &TraceLog) -> Uns
     let report = coverage::report(&plans, traces.take());
     let here = process::current_dir();
     let (mut statements, mut places) = (Vec::new(), Vec::new());
-    for place in pairs.iter().flat_map(Pair::changed_places) {
+    let changed = pairs.iter().flat_map(|pair| {
+        let places = pair.changed_places().into_iter();
+        places.map(move |place| (pair, place))
+    });
+    for (pair, place) in changed {
         let lines = not_run_of(&place, &report, &here);
         statements.extend(lines.into_iter().map(|line| SourceLine {
             file: place.source.file.clone(),
             line: Some(line),
         }));
-        if !is_seen(&place.source, groups, &report, &here) {
+        let is_different = groups.iter().any(|group| differs_in(pair, &place.source, group));
+        if !is_different && !is_seen(&place.source, groups, &report, &here) {
             places.push(place.source);
         }
     }
@@ -47,6 +52,16 @@ fn sorted(mut lines: Vec<SourceLine>) -> Vec<SourceLine> {
     lines.sort_by_key(|line| (line.file.clone(), line.line));
     lines.dedup();
     lines
+}
+
+/// Whether a group has a difference of the file where the overlay lays it down. Of several places that explain a
+/// difference, a group names only the likeliest.
+fn differs_in(pair: &Pair, place: &SourceLine, group: &Group) -> bool {
+    let overlay = pair.new.iter().flat_map(|plan| &plan.image.overlay);
+    let mut parts = overlay
+        .filter(|file| file.from == place.file)
+        .map(|file| format!("file {}", file.to));
+    parts.any(|part| group.differences.iter().any(|difference| difference.part == part))
 }
 
 /// Whether a statement of the file ran, or a group names the file.
@@ -144,6 +159,44 @@ mod tests {
         // What the old version did not run says nothing about the new one.
         let old = NEW.replace("never", "ever");
         assert_eq!(not_run_of_script(&old, &old, &ran), [0_u64; 0]);
+    }
+
+    #[test]
+    fn a_changed_file_that_differs_on_the_node_is_seen_although_no_group_names_its_line() {
+        let mut plan = plan();
+        plan.image.overlay = vec![OverlayFile {
+            from: "/here/kubelet.json".to_owned(),
+            to: "/etc/kubelet.json".to_owned(),
+            mode: 0o644,
+            removed: false,
+            may_be_missing: false,
+            patched: None,
+        }];
+        let pair = Pair {
+            id: plan.id.clone(),
+            world: None,
+            old: None,
+            new: Some(plan),
+            inputs: Default::default(),
+            blessed: None,
+        };
+        let group = |part: &str| Group {
+            id: "0123456789".to_owned(),
+            differences: vec![
+                serde_json::from_value(serde_json::json!({"part": part, "lines": []})).unwrap(),
+            ],
+            scenarios: Vec::new(),
+            only_with: None,
+            in_all: false,
+            changed: Vec::new(),
+            follows: Vec::new(),
+        };
+        let place = SourceLine {
+            file: "/here/kubelet.json".to_owned(),
+            line: Some(3),
+        };
+        assert!(differs_in(&pair, &place, &group("file /etc/kubelet.json")));
+        assert!(!differs_in(&pair, &place, &group("file /etc/other.json")));
     }
 
     #[test]
