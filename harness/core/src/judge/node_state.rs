@@ -125,7 +125,7 @@ fn kubelet(required: &KubeletExpect, collected: &Collected, observation: &Observ
             .as_ref()
             .and_then(|config| config_value(config, path));
         let found = match (&collected.configz, seen) {
-            (None, _) => NO_CONFIGZ.to_owned(),
+            (None, _) => without_configz(collected),
             (Some(_), None) => "no such key in /configz".to_owned(),
             (Some(_), Some(seen)) => seen.to_string(),
         };
@@ -140,7 +140,7 @@ fn kubelet(required: &KubeletExpect, collected: &Collected, observation: &Observ
         let config = collected.configz.as_ref();
         let seen = config.map(|config| config_value(config, path));
         let found = match seen {
-            None => NO_CONFIGZ.to_owned(),
+            None => without_configz(collected),
             Some(None) => "no such key in /configz".to_owned(),
             Some(Some(seen)) => seen.to_string(),
         };
@@ -153,6 +153,14 @@ fn kubelet(required: &KubeletExpect, collected: &Collected, observation: &Observ
         checks.push(check("kubelet.starts", held, expected, counted(seen, "start")));
     }
     checks
+}
+
+/// Why the configuration of the kubelet is not known: often its port serves a certificate that the API server rejects.
+fn without_configz(collected: &Collected) -> String {
+    let served = collected.served.as_ref();
+    let error = served.and_then(|served| served.error.as_ref());
+    let error = error.map(|error| format!("; port 10250: {error}"));
+    format!("{NO_CONFIGZ}{}", error.unwrap_or_default())
 }
 
 /// `--flag value` and `--flag=value` are equal for the kubelet.
@@ -266,4 +274,35 @@ fn pod(required: &PodExpect, collected: &Collected) -> Vec<Check> {
         .iter()
         .map(|text| check("pod.contains", found.contains(text), text, found));
     answers.into_iter().chain(texts).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::observation::ServingCertificate;
+
+    #[test]
+    fn a_configuration_that_was_not_read_says_what_port_10250_serves() {
+        let required = KubeletExpect {
+            config: BTreeMap::from([("maxPods".to_owned(), serde_json::json!(29))]),
+            ..KubeletExpect::default()
+        };
+        let mut collected = Collected::default();
+        let seen = |collected: &Collected| {
+            let checks = kubelet(&required, collected, &Observation::default());
+            checks[0].seen.clone()
+        };
+        assert_eq!(seen(&collected), NO_CONFIGZ);
+        collected.served = Some(ServingCertificate {
+            fingerprint: Some("ab".to_owned()),
+            verified: false,
+            error: Some("the certificate is signed by itself".to_owned()),
+        });
+        assert_eq!(
+            seen(&collected),
+            format!("{NO_CONFIGZ}; port 10250: the certificate is signed by itself")
+        );
+    }
 }
