@@ -328,7 +328,12 @@ impl<'a> MutantRuns<'a> {
         let joined = self.joined(index, plan, &probed.state, cancel).await;
         match joined {
             JoinEnd::Passed => {
-                let found = self.differs(base, &probed.state, BOOTS_OF_SURVIVOR).await;
+                let mut found = self.differs(base, &probed.state, BOOTS_OF_SURVIVOR).await;
+                if !found.is_empty()
+                    && let Ok((_, again)) = self.run_probe(index, mutant, cancel).await
+                {
+                    retain_repeated(&mut found, &again);
+                }
                 match found.is_empty() {
                     true => MutantRun::Same,
                     false => MutantRun::Passed(Box::new(probed.state), found),
@@ -434,5 +439,29 @@ impl<'a> MutantRuns<'a> {
             self.joined.lock().push((index, state.clone(), end.clone()));
         }
         end
+    }
+}
+
+/// Keeps what differs in a second boot of the same mutant, too: the rest differs from boot to boot.
+fn retain_repeated(found: &mut Vec<MachineDifference>, again: &[MachineDifference]) {
+    found.retain(|one| again.iter().any(|other| other.part == one.part));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_differs_in_one_of_two_boots_is_no_difference() {
+        let differences = |parts: &[&str]| -> Vec<MachineDifference> {
+            let one = |part: &&str| MachineDifference {
+                part: (*part).to_owned(),
+                lines: Vec::new(),
+            };
+            parts.iter().map(one).collect()
+        };
+        let mut found = differences(&["firewall rules", "file /etc/x"]);
+        retain_repeated(&mut found, &differences(&["file /etc/x", "unit y"]));
+        assert_eq!(found, differences(&["file /etc/x"]));
     }
 }
