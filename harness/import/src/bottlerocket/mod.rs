@@ -8,9 +8,11 @@
 //! | --- | --- |
 //! | `keys` | the settings, their types, and the fields of the kubelet that they set |
 //! | `node_config` | the settings as a NodeConfig |
+//! | `shapes` | the keys and types of all other settings |
 
 mod keys;
 mod node_config;
+mod shapes;
 
 use nodejoin_core::vocabulary::nearest::nearest;
 
@@ -42,6 +44,11 @@ pub(crate) fn check(text: &str, table: &toml::Table) -> Result<Vec<String>, Impo
         ]);
     };
     keys(text, "settings", settings, SETTINGS, &mut problems)?;
+    for (key, shape) in shapes::TABLES {
+        if let Some(value) = settings.get(*key) {
+            shapes::check(text, &format!("settings.{key}"), value, *shape, &mut problems)?;
+        }
+    }
     let empty = toml::Table::new();
     let kubernetes = settings
         .get("kubernetes")

@@ -63,6 +63,38 @@ fn settings_that_bottlerocket_rejects_are_refused() {
         SETTINGS.replace("max-pods", newer)
     );
     assert_eq!(machine(&newer).problems, [""; 0]);
+    for (settings, problem) in [
+        (
+            "[settings.kernel.sysctl]\n\"vm.max_map_count\" = 262144\n",
+            "line 13: invalid `settings.kernel.sysctl.vm.max_map_count`: expected text",
+        ),
+        (
+            "[settings.pki.mine]\ndata = \"-----BEGIN CERTIFICATE-----\"\ntrusted = true\n",
+            "invalid `settings.pki.mine.data`: expected base64 of certificates in PEM",
+        ),
+        (
+            "[settings.pki.mine]\ntrusted = \"true\"\n",
+            "line 13: invalid `settings.pki.mine.trusted`: expected true or false",
+        ),
+        (
+            "[settings.host-containers.admin]\nenable = true\n",
+            "unknown setting `settings.host-containers.admin.enable`; did you mean `enabled`?",
+        ),
+        (
+            "[settings.bootstrap-containers.x]\nmode = \"sometimes\"\n",
+            "expected one of off, once, always",
+        ),
+        (
+            "[settings]\nnetwork = \"x\"\n",
+            "invalid `settings.network`: expected a table",
+        ),
+    ] {
+        let refused = super::refused("file", &format!("{SETTINGS}{settings}"));
+        assert!(refused.contains(problem), "{refused}");
+    }
+    let filled_in =
+        "[settings.pki.mine]\ndata = \"${ca}\"\n[settings.host-containers.admin]\nuser-data = \"{{ x }}\"\n";
+    assert_eq!(machine(&format!("{SETTINGS}{filled_in}")).problems, [""; 0]);
     let part = machine("[settings.host-containers.admin]\nenabled = true\n");
     assert_eq!(
         part.problems, [""; 0],
