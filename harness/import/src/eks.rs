@@ -44,6 +44,7 @@ pub fn complete_user_data(
     let Some(group) = group(machine)? else {
         return Ok(machine.user_data.clone());
     };
+    check_language(machine)?;
     let own = EksPart::of(machine, &group, cluster);
     match managed_family(machine) {
         AmiFamily::Bottlerocket => settings(machine, &own).map(Some),
@@ -53,6 +54,30 @@ pub fn complete_user_data(
             with_part(machine, own.al2023()).map(Some)
         }
     }
+}
+
+/// Checks that the user data is in the language of the group's AMI.
+fn check_language(machine: &Machine) -> Result<(), ImportError> {
+    let bytes = machine.user_data.as_deref().unwrap_or_default();
+    let begins = text::beginning(&String::from_utf8_lossy(bytes));
+    let family = machine.traits.ami_family;
+    let (what, hint) = match (machine.system, family) {
+        (System::Linux, Some(AmiFamily::Bottlerocket)) if !begins.is_empty() => (
+            format!("which is not TOML: it begins with `{begins}`, and the AMI of its group is Bottlerocket"),
+            "write settings of Bottlerocket, or give the group an AMI type of AL2023",
+        ),
+        (System::Bottlerocket, Some(AmiFamily::Al2 | AmiFamily::Al2023 | AmiFamily::Ubuntu)) => (
+            "which are settings of Bottlerocket, and the AMI of its group is another one".to_owned(),
+            "give the group an AMI type of Bottlerocket, or write a MIME multipart message",
+        ),
+        _ => return Ok(()),
+    };
+    Err(ImportError::Invalid {
+        line: machine.line,
+        column: None,
+        problem: format!("EKS rejects the user data of `{}`, {what}", machine.name),
+        hint: hint.to_owned(),
+    })
 }
 
 /// Whether Bottlerocket reads the user data.

@@ -271,9 +271,12 @@ impl Traits {
         self.later_by = LaterBy::Eks;
     }
 
-    /// The user data starts the kubelet before Karpenter's part does: Karpenter gives the labels to the Node.
-    pub(crate) fn leave_labels_to_karpenter(&mut self) {
+    /// The user data starts the kubelet before Karpenter's part does: Karpenter gives labels and taints to the Node, but
+    /// for the taint by which it knows a new one.
+    pub(crate) fn leave_to_karpenter(&mut self, taint_of_new: &str) {
         self.later_labels = std::mem::take(&mut self.labels);
+        let taints = std::mem::take(&mut self.taints);
+        (self.taints, self.later_taints) = taints.into_iter().partition(|taint| taint.key == taint_of_new);
         self.later_by = LaterBy::Karpenter;
     }
 }
@@ -316,6 +319,21 @@ pub enum AmiFamily {
     Bottlerocket,
     Windows,
     Custom,
+}
+
+impl AmiFamily {
+    /// Its name, as its users write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Al2 => "AL2",
+            Self::Al2023 => "AL2023",
+            Self::Ubuntu => "Ubuntu",
+            Self::Bottlerocket => "Bottlerocket",
+            Self::Windows => "Windows",
+            Self::Custom => "another system",
+        }
+    }
 }
 
 /// A taint of a Node.

@@ -97,16 +97,22 @@ pub(crate) fn family_of_ami_type(word: &str) -> Option<AmiFamily> {
     Some(*family)
 }
 
-/// The family of an AMI that is named by a parameter of SSM, such as
-/// `resolve:ssm:/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id`.
+/// The family of an AMI by its name, such as `amazon-eks-node-al2023-x86_64-standard-1.33-v20250920`, or by its parameter
+/// of SSM, such as `resolve:ssm:/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id`.
+/// A name with wildcards counts if only one family has such names.
 pub(crate) fn family_of_image(image: &str) -> Option<AmiFamily> {
     let words = [
         ("amazon-linux-2023", AmiFamily::Al2023),
         ("amazon-linux-2", AmiFamily::Al2),
+        ("amazon-eks-node-al2023-", AmiFamily::Al2023),
+        ("amazon-eks-node-1.", AmiFamily::Al2),
+        ("amazon-eks-gpu-node-1.", AmiFamily::Al2),
+        ("amazon-eks-arm64-node-1.", AmiFamily::Al2),
         ("bottlerocket", AmiFamily::Bottlerocket),
         ("windows", AmiFamily::Windows),
         ("ubuntu", AmiFamily::Ubuntu),
     ];
+    let image = image.to_ascii_lowercase();
     let (_, family) = words.iter().find(|(word, _)| image.contains(word))?;
     Some(*family)
 }
@@ -276,6 +282,26 @@ mod tests {
     fn a_parameter_of_ssm_tells_the_family() {
         let image = "resolve:ssm:/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id";
         assert_eq!(family_of_image(image), Some(AmiFamily::Al2023));
+        for (name, family) in [
+            (
+                "amazon-eks-node-al2023-arm64-standard-1.33-v20250920",
+                Some(AmiFamily::Al2023),
+            ),
+            ("amazon-eks-node-1.31-v20250123", Some(AmiFamily::Al2)),
+            ("amazon-eks-gpu-node-1.29-*", Some(AmiFamily::Al2)),
+            (
+                "bottlerocket-aws-k8s-1.33-x86_64-v1.44.0",
+                Some(AmiFamily::Bottlerocket),
+            ),
+            (
+                "Windows_Server-2022-English-Core-EKS_Optimized-1.33",
+                Some(AmiFamily::Windows),
+            ),
+            ("ubuntu-eks/k8s_1.33/images/hvm-ssd/x", Some(AmiFamily::Ubuntu)),
+            ("amazon-eks-node-*", None),
+        ] {
+            assert_eq!(family_of_image(name), family, "{name}");
+        }
         assert_eq!(ami_id(image), STAND_IN_AMI);
         assert_eq!(version_of_image(image).as_deref(), Some("1.33"));
         let name = "amazon-eks-node-al2023-x86_64-standard-1.31-v20250920";

@@ -8,6 +8,8 @@ use crate::machine::{AmiFamily, Machine, System};
 /// Flags that only the last bootstrap script for Amazon Linux 2 knows.
 const FLAGS_OF_2026: [&str; 3] = ["--service-ipv4-cidr", "--local-disks", "--mount-bpf-fs"];
 
+/// Why user data without another sign is for Amazon Linux 2.
+const CALLS_SCRIPT: &str = "the user data calls /etc/eks/bootstrap.sh";
 /// The built-in node image with nodeadm.
 const AL2023: &str = "al2023";
 
@@ -107,7 +109,7 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
                 "the user data calls /etc/eks/bootstrap.sh; `--with 'image: al2023'` tries its NodeConfig or its call of nodeadm",
             )
         } else {
-            al2(stated, "the user data calls /etc/eks/bootstrap.sh")
+            al2(stated, CALLS_SCRIPT)
         };
     }
     if is_for_al2023 {
@@ -135,6 +137,10 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
 }
 
 fn al2(stated: &Stated, why: &str) -> AmiChoice {
+    let lack = match why == CALLS_SCRIPT {
+        true => ", which AMIs of AL2023 lack (`--with 'image: al2023'` tries one)",
+        false => "",
+    };
     match FLAGS_OF_2026.iter().find(|flag| stated.has_flag(flag)) {
         Some(flag) => AmiChoice {
             image: None,
@@ -146,7 +152,9 @@ fn al2(stated: &Stated, why: &str) -> AmiChoice {
         None => AmiChoice {
             image: None,
             files: Vec::new(),
-            text: format!("AL2 with the bootstrap script of 2022: {why}; no flag of a later one is passed"),
+            text: format!(
+                "AL2 with the bootstrap script of 2022: {why}{lack}; no flag of a later one is passed"
+            ),
         },
     }
 }
@@ -197,7 +205,7 @@ mod tests {
         let call = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n";
         let both = format!("{call}[ -e /etc/eks/bootstrap.sh ] || nodeadm init\n");
         assert!(chosen(&both).contains("`--with 'image: al2023'` tries its NodeConfig"));
-        assert!(!chosen(call).contains("al2023"));
+        assert!(chosen(call).contains("which AMIs of AL2023 lack (`--with 'image: al2023'` tries one)"));
     }
 
     #[test]

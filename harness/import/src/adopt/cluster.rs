@@ -90,7 +90,7 @@ pub(crate) fn surroundings(
     ]);
     let instance = instance(machine, stated, access.role, &network, report);
     let kubernetes = WantedKubernetes::of(traits, stated, network.is_ipv6().then_some(IPV6_KUBELET));
-    check_cluster_tag(traits, kubernetes.stated(), report);
+    check_cluster_tag(machine, kubernetes.stated(), report);
     let keys = [
         (
             "kubelet",

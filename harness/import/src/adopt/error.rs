@@ -18,7 +18,7 @@ pub enum AdoptError {
         system: &'static str,
         hint: &'static str,
     },
-    /// EKS rejects the user data of a managed node group.
+    /// EKS rejects the user data of a managed node group, or no instance can read it.
     #[error("{0}")]
     Rejected(ImportError),
 }

@@ -3,19 +3,36 @@
 use nodejoin_core::kubernetes::Minor;
 
 use super::trial::{AdoptionKind, AdoptionLine, line};
-use crate::machine::Traits;
+use crate::machine::{Machine, StartedBy, Traits};
 
 /// How tags name a cluster.
 pub(super) const CLUSTER_TAG: &str = "kubernetes.io/cluster/";
 /// The first kubelet without the AWS provider, which needs the tag. Neither bootstrap.sh nor nodeadm reads it.
 const WITHOUT_PROVIDER: Minor = Minor::new(27);
 
-/// Names a tag of the cluster that Auto Scaling groups have and do not give to their instances.
-pub(super) fn check_cluster_tag(traits: &Traits, kubernetes: Option<Minor>, report: &mut Vec<AdoptionLine>) {
+/// Names a tag of the cluster that Auto Scaling groups have and do not give to their instances, or do not have.
+pub(super) fn check_cluster_tag(
+    machine: &Machine,
+    kubernetes: Option<Minor>,
+    report: &mut Vec<AdoptionLine>,
+) {
+    let traits = &machine.traits;
     let is_of_cluster = |key: &&String| key.starts_with(CLUSTER_TAG);
-    let lost = traits.lost_tags.keys().find(is_of_cluster);
-    let Some(key) = lost.filter(|_| !traits.tags.keys().any(|key| is_of_cluster(&key))) else {
+    if traits.tags.keys().any(|key| is_of_cluster(&key)) {
         return;
+    }
+    let (problem, what) = match traits.lost_tags.keys().find(is_of_cluster) {
+        Some(key) => (
+            format!("the Auto Scaling group does not give its instances the tag `{key}`"),
+            "let the group propagate it at launch",
+        ),
+        None if machine.started_by == StartedBy::ScalingGroups => (
+            format!(
+                "neither the Auto Scaling group nor its launch template gives instances a tag `{CLUSTER_TAG}NAME`"
+            ),
+            "add it to the group, propagated at launch, with the value `owned`",
+        ),
+        None => return,
     };
     let kind = match kubernetes {
         Some(minor) if minor >= WITHOUT_PROVIDER => return,
@@ -28,8 +45,7 @@ pub(super) fn check_cluster_tag(traits: &Traits, kubernetes: Option<Minor>, repo
         _ => "; the instance of the run has the tag nevertheless",
     };
     let text = format!(
-        "the Auto Scaling group does not give its instances the tag `{key}`: a kubelet before {WITHOUT_PROVIDER} with the AWS provider \
-         ends without it; let the group propagate it at launch{of_run}"
+        "{problem}: a kubelet before {WITHOUT_PROVIDER} with the AWS provider ends without it; {what}{of_run}"
     );
     line(report, kind, text);
 }

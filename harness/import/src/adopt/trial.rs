@@ -28,6 +28,7 @@ use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
 use crate::eks::{self, complete_user_data, is_bottlerocket};
+use crate::error::ImportError;
 use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup};
 use crate::source_lines::SourceLines;
 use crate::template_stack::TemplateStack;
@@ -109,11 +110,12 @@ pub(crate) fn line(report: &mut Vec<AdoptionLine>, kind: AdoptionKind, text: imp
 /// Turns a machine into a scenario.
 ///
 /// # Errors
-/// The user data is not filled in, the system is not Linux, or EKS rejects the user data.
+/// The user data is not filled in, the system is not Linux, EKS rejects the user data, or no instance can read it.
 pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial, AdoptError> {
     let mut report = Vec::new();
     let machine = &with_region(machine, set);
     ami::choose(machine, &Stated::default())?;
+    check_metadata(machine)?;
     let (user_data, own_text) = own_user_data(machine, set, &mut report)?;
     let translated = translation(machine, user_data.as_deref())?;
     let read = translated
@@ -192,6 +194,10 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     for text in &machine.notes {
         line(&mut report, AdoptionKind::Note, text);
     }
+    let is_called_twice = machine.managed.is_some() && choice.is_al2() && !Stated::of(own).calls.is_empty();
+    if is_called_twice {
+        line(&mut report, AdoptionKind::Note, CALLED_TWICE);
+    }
     let limits = YamlText::map([("join_seconds", Some(YamlText::plain(JOIN_SECONDS)))]);
     keys.push(("limits".to_owned(), limits));
     Ok(Trial {
@@ -209,6 +215,26 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     })
 }
 
+/// Without the metadata service, an instance finds neither its user data nor its region nor its credentials.
+fn check_metadata(machine: &Machine) -> Result<(), AdoptError> {
+    if machine.traits.http_endpoint != Some(false) {
+        return Ok(());
+    }
+    Err(AdoptError::Rejected(ImportError::Invalid {
+        line: machine.line,
+        column: None,
+        problem: format!(
+            "no instance of `{}` joins: its metadata options disable the metadata service, from which it reads its user data",
+            machine.name
+        ),
+        hint: "set `HttpEndpoint` (in Terraform `http_endpoint`) to enabled".to_owned(),
+    }))
+}
+
+/// What follows from a call of the bootstrap script beside that of EKS.
+const CALLED_TWICE: &str = "the user data calls /etc/eks/bootstrap.sh, and EKS' own part calls it again: the kubelet starts with the flags of the \
+                            first call and restarts with those of the second, and the Node keeps the labels and taints of the first start \
+                            that registers it";
 /// How a NodeConfig names its kind.
 const NODE_CONFIG: &str = "node.eks.aws";
 /// The reason of a choice that the user data does not make.

@@ -6,7 +6,7 @@ use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 
 use super::fields::{check_class, check_pool};
 use super::labels::{is_kept, notes};
-use super::node_class::NodeClass;
+use super::node_class::{NodeClass, one_of_all};
 use super::node_pool::NodePool;
 use super::refusals::{check_class_values, check_pool_values, unstated_terms};
 use super::render::user_data;
@@ -17,6 +17,7 @@ use crate::input::Import;
 use crate::instance_types::max_pods;
 use crate::machine::{AmiFamily, ClusterTraits, Machine, Taint, TaintEffect};
 use crate::tree::Tree;
+use crate::words::family_of_image;
 
 /// Karpenter removes this taint when it has seen the node, and ends nodes without it.
 const UNREGISTERED: &str = "karpenter.sh/unregistered";
@@ -108,17 +109,18 @@ impl KarpenterNode<'_> {
                 unknown_type(tree, &mut machine.notes, &mut machine.problems);
             }
         }
-        traits.ami_family = Some(family);
+        traits.ami_family = Some(self.booted_family(family, &mut machine.notes));
         traits.instance_type = self.pool.and_then(NodePool::instance_type);
         traits.is_spot = self.pool.is_some_and(|pool| pool.capacity_type() == "spot");
         traits.taints = options.taints;
         traits.labels = options.labels;
         if family == AmiFamily::Custom {
-            traits.leave_labels_to_karpenter();
+            traits.leave_to_karpenter(UNREGISTERED);
         } else if starts_kubelet(text) && matches!(family, AmiFamily::Al2 | AmiFamily::Ubuntu) {
-            traits.leave_labels_to_karpenter();
+            traits.leave_to_karpenter(UNREGISTERED);
             let note = "the user data calls /etc/eks/bootstrap.sh before Karpenter's part does: the kubelet starts with the \
-                        flags of this call";
+                        flags of this call and restarts with those of Karpenter's, and the Node keeps the labels and taints of the \
+                        first start that registers it";
             let taint = match self.class.is_v1() {
                 true => ", and Karpenter ends a node without the taint `karpenter.sh/unregistered`",
                 false => "",
@@ -143,6 +145,32 @@ impl KarpenterNode<'_> {
                 "the file has no NodePool of the class{name}{strays}: its labels, taints and instance types are not tried"
             ));
         }
+    }
+
+    /// The family of the AMI that boots: that of its name, for which Karpenter may have written other user data.
+    fn booted_family(&self, written_for: AmiFamily, notes: &mut Vec<String>) -> AmiFamily {
+        let names = self.class.image_names();
+        let named = one_of_all(names.iter().map(|name| family_of_image(name)));
+        let named = named.filter(|named| {
+            let is_of_linux =
+                |family| matches!(family, AmiFamily::Al2 | AmiFamily::Al2023 | AmiFamily::Ubuntu);
+            *named != written_for
+                && is_of_linux(*named)
+                && (is_of_linux(written_for) || written_for == AmiFamily::Custom)
+        });
+        let Some(booted) = named else {
+            return written_for;
+        };
+        if written_for != AmiFamily::Custom {
+            notes.push(format!(
+                "the class selects the AMI `{}`, which is one of {}, and Karpenter writes user data for {}: the node boots that AMI \
+                 here, with that user data",
+                names.join("`, `"),
+                booted.name(),
+                written_for.name()
+            ));
+        }
+        booted
     }
 
     /// The cluster of the command line, else the one that the user data of the class names.

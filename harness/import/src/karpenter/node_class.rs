@@ -8,7 +8,7 @@ use crate::ec2::{tokens, volumes};
 use crate::error::ImportError;
 use crate::machine::{AmiFamily, Traits};
 use crate::tree::Tree;
-use crate::words::texts;
+use crate::words::{texts, version_of_image};
 
 /// A class of nodes.
 #[derive(Debug)]
@@ -75,6 +75,13 @@ impl<'a> NodeClass<'a> {
         })
     }
 
+    /// The names of AMIs that it selects, if it selects all by name.
+    pub(super) fn image_names(&self) -> Vec<String> {
+        let terms = self.document.items_at(&["spec", "amiSelectorTerms"]).iter();
+        let names: Option<Vec<_>> = terms.map(|term| term.text_at(&["name"])).collect();
+        names.unwrap_or_default()
+    }
+
     pub(super) fn invalid(&self, problem: String, hint: &str) -> ImportError {
         ImportError::Invalid {
             line: self.document.line(),
@@ -103,6 +110,7 @@ impl<'a> NodeClass<'a> {
                 .or(Some(Tokens::Required)),
             hop_limit: Some(hops.unwrap_or(default_hops)),
             http_endpoint: option("httpEndpoint").map(|state| state == "enabled"),
+            image_version: one_of_all(self.image_names().iter().map(|name| version_of_image(name))),
             ami_id: self
                 .document
                 .items_at(&["spec", "amiSelectorTerms"])
@@ -115,6 +123,13 @@ impl<'a> NodeClass<'a> {
     fn tags(&self) -> BTreeMap<String, String> {
         texts(self.document.at(&["spec", "tags"]))
     }
+}
+
+/// The value that all of them have.
+pub(super) fn one_of_all<T: PartialEq>(values: impl Iterator<Item = Option<T>>) -> Option<T> {
+    let mut values = values.collect::<Option<Vec<T>>>()?.into_iter();
+    let first = values.next()?;
+    values.all(|value| value == first).then_some(first)
 }
 
 fn family(word: &str) -> Option<AmiFamily> {

@@ -56,6 +56,7 @@ pub(super) fn check_class_values(class: &NodeClass<'_>, is_converted: bool) -> R
         check_texts(document.at(&["spec", "tags"]), "the tag", REFUSED)?;
         check_kubelet_numbers(document.at(&["spec", "kubelet"]))?;
     }
+    check_kubelet_pairs(document.at(&["spec", "kubelet"]))?;
     for (path, words) in WORDS {
         if let Some(tree) = document.at(path) {
             check_word(tree, path.last().copied().unwrap_or_default(), words)?;
@@ -73,6 +74,39 @@ pub(super) fn check_class_values(class: &NodeClass<'_>, is_converted: bool) -> R
         true if is_converted => check_alias(class),
         true => check_terms(class).and_then(|()| check_alias(class)),
         false => Ok(()),
+    }
+}
+
+/// A soft threshold and its period come together, and images are removed from a higher percentage down to a lower one.
+fn check_kubelet_pairs(kubelet: Option<&Tree>) -> Result<(), ImportError> {
+    let Some(kubelet) = kubelet else {
+        return Ok(());
+    };
+    for [one, other] in [
+        ["evictionSoft", "evictionSoftGracePeriod"],
+        ["evictionSoftGracePeriod", "evictionSoft"],
+    ] {
+        let signals = kubelet.get(one).map(Tree::entries).unwrap_or_default();
+        let is_alone = |(signal, _): &&(String, Tree)| kubelet.at(&[other, signal]).is_none();
+        if let Some((signal, tree)) = signals.iter().find(is_alone) {
+            return Err(refused(
+                tree,
+                format!("`kubelet.{one}` has `{signal}`, and `{other}` does not: {REFUSED}"),
+                &format!("add `{signal}` to `{other}`"),
+            ));
+        }
+    }
+    let [high, low] = ["High", "Low"].map(|which| kubelet.get(&format!("imageGC{which}ThresholdPercent")));
+    let percent = |tree: Option<&Tree>| tree?.text()?.parse::<u32>().ok();
+    match (high, percent(high), percent(low)) {
+        (Some(tree), Some(high), Some(low)) if high <= low => Err(refused(
+            tree,
+            format!(
+                "`kubelet.imageGCHighThresholdPercent` {high} is not above `imageGCLowThresholdPercent` {low}: {REFUSED}"
+            ),
+            "state a higher value",
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -178,6 +212,7 @@ pub(super) fn check_pool_values(pool: &NodePool<'_>, is_converted: bool) -> Resu
         check_kubelet_numbers(pool.template.get("kubelet"))?;
         check_texts(labels, "the label", REFUSED)?;
     }
+    check_kubelet_pairs(pool.template.get("kubelet"))?;
     for (key, value) in labels.map(Tree::entries).unwrap_or_default() {
         check_key(value, key)?;
     }

@@ -187,14 +187,13 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
     let (_, account_of_profile) = arn_parts(profile.as_deref().unwrap_or_default());
     let launch_configuration_default =
         (resource.kind == "aws_launch_configuration").then_some(Tokens::Optional);
+    let name = image.as_deref().and_then(|image| image_name(file, image));
+    let names = || [&image, &name].into_iter().flatten();
     Traits {
-        ami_family: image.as_deref().and_then(family_of_image),
+        ami_family: names().find_map(|name| family_of_image(name)),
         ami_id: image.as_deref().map(ami_id),
         stand_ins: stand_ins_of_image(image.as_deref()),
-        image_version: image.as_deref().and_then(|image| {
-            let named = || image_name(file, image).as_deref().and_then(version_of_image);
-            version_of_image(image).or_else(named)
-        }),
+        image_version: names().find_map(|name| version_of_image(name)),
         instance_type: resource.text(&["instance_type"]),
         is_spot: resource
             .text(&["instance_market_options", "0", "market_type"])

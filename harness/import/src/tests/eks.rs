@@ -88,6 +88,28 @@ fn a_script_is_rejected_as_eks_does() {
 }
 
 #[test]
+fn user_data_for_another_system_than_that_of_the_group_is_rejected() {
+    let message =
+        "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"X\"\n\n--X\n\n#!/bin/bash\n--X--\n";
+    let rejected = |machine: &Machine| {
+        complete_user_data(machine, &ClusterTraits::default())
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        rejected(&managed(AmiFamily::Bottlerocket, Some(message))),
+        "EKS rejects the user data of `ng`, which is not TOML: it begins with `MIME-Version: 1.0`, and the AMI of its group is Bottlerocket"
+    );
+    let mut settings = managed(AmiFamily::Al2023, Some("[settings]\nmotd = \"x\"\n"));
+    settings.system = System::Bottlerocket;
+    assert_eq!(
+        rejected(&settings),
+        "EKS rejects the user data of `ng`, which are settings of Bottlerocket, and the AMI of its group is another one"
+    );
+    assert!(complete_user_data(&managed(AmiFamily::Bottlerocket, None), &ClusterTraits::default()).is_ok());
+}
+
+#[test]
 fn a_message_without_the_end_of_its_headers_is_named() {
     let text = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n--B\nContent-Type: text/x-shellscript\n#!/bin/bash\n--B--\n";
     let machine = managed(AmiFamily::Al2023, Some(text));

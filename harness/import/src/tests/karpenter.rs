@@ -222,7 +222,61 @@ fn windows_and_custom_families_are_rendered() {
     ));
     assert_eq!(user_data(&custom), "#!/bin/bash\necho\n");
     assert_eq!(custom.traits.labels.len(), 0, "Karpenter tells the node nothing");
-    assert_eq!(custom.traits.taints.len(), 3);
+    // Karpenter gives the other two to the Node, too.
+    let left: Vec<_> = custom
+        .traits
+        .taints
+        .iter()
+        .map(|taint| taint.key.as_str())
+        .collect();
+    assert_eq!(
+        (left, custom.traits.later_taints.len()),
+        (vec!["karpenter.sh/unregistered"], 2)
+    );
+}
+
+#[test]
+fn the_ami_of_a_class_is_that_of_its_name() {
+    let named = |family: &str, name: &str| {
+        machine(&with_pool(&format!(
+            "  amiFamily: {family}\n  amiSelectorTerms: [{{ name: \"{name}\" }}]\n"
+        )))
+    };
+    let al2 = named("AL2023", "amazon-eks-node-1.31-v20250123");
+    assert_eq!(al2.traits.ami_family, Some(AmiFamily::Al2));
+    assert_eq!(al2.traits.image_version.as_deref(), Some("1.31"));
+    assert!(user_data(&al2).contains("node.eks.aws"), "{}", user_data(&al2));
+    let note = "the class selects the AMI `amazon-eks-node-1.31-v20250123`, which is one of AL2, and Karpenter writes user data for AL2023";
+    assert!(
+        al2.notes.iter().any(|found| found.starts_with(note)),
+        "{:?}",
+        al2.notes
+    );
+    for (family, name, found) in [
+        (
+            "AL2023",
+            "amazon-eks-node-al2023-x86_64-standard-1.33-*",
+            AmiFamily::Al2023,
+        ),
+        ("AL2023", "amazon-eks-node-*", AmiFamily::Al2023),
+        ("AL2", "my-image-*", AmiFamily::Al2),
+        (
+            "Custom",
+            "amazon-eks-node-al2023-x86_64-standard-1.33-*",
+            AmiFamily::Al2023,
+        ),
+    ] {
+        let machine = named(family, name);
+        assert_eq!(machine.traits.ami_family, Some(found), "{family} {name}");
+        assert!(
+            !machine
+                .notes
+                .iter()
+                .any(|note| note.starts_with("the class selects")),
+            "{:?}",
+            machine.notes
+        );
+    }
 }
 
 #[test]

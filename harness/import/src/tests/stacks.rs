@@ -232,6 +232,15 @@ fn a_tag_of_the_cluster_that_the_instance_does_not_get_is_named() {
     assert_eq!(line(&of("false", "1.33")), None);
     let with = of("true", "1.24");
     assert_eq!((with.traits.tags.len(), line(&with)), (1, None));
+    let none = machine(&stack(&with_script(""), &scaling_group("A", "")));
+    let trial = adopt(&none, &std::collections::BTreeMap::new()).unwrap();
+    let text = "neither the Auto Scaling group nor its launch template gives instances a tag `kubernetes.io/cluster/NAME`: a kubelet \
+                before 1.27 with the AWS provider ends without it; add it to the group";
+    assert!(
+        trial.report.iter().any(|line| line.text.starts_with(text)),
+        "{:?}",
+        trial.report
+    );
 }
 
 #[test]

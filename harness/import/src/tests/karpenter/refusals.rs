@@ -96,6 +96,18 @@ fn values_that_the_rules_of_a_class_do_not_allow_are_refused() {
             "line 10: `kubelet` of Karpenter has no field `clusterDns`",
         ),
         (
+            al2023("  kubelet: { evictionSoft: { memory.available: 5% } }\n"),
+            "line 8: `kubelet.evictionSoft` has `memory.available`, and `evictionSoftGracePeriod` does not",
+        ),
+        (
+            al2023("  kubelet: { evictionSoftGracePeriod: { memory.available: 1m } }\n"),
+            "add `memory.available` to `evictionSoft`",
+        ),
+        (
+            al2023("  kubelet: { imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 60 }\n"),
+            "`kubelet.imageGCHighThresholdPercent` 50 is not above `imageGCLowThresholdPercent` 60",
+        ),
+        (
             al2023("  metadataOptions: { httpTokens: require }\n"),
             "`httpTokens` has the value `require`",
         ),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{SCRIPT, base64, machine, read, resource};
-use crate::Imported;
+use crate::{AmiFamily, Imported};
 
 const REGION: &str = "eu-north-1";
 
@@ -319,4 +319,32 @@ fn spot_instances_and_the_default_type_of_a_group_are_read() {
         (traits.is_spot, traits.instance_type.as_deref()),
         (true, Some("t3.medium"))
     );
+}
+
+#[test]
+fn the_name_of_an_ami_that_a_data_source_read_says_which_system_boots() {
+    let family = |name: &str| {
+        let resources = [
+            resource(
+                "aws_launch_template.a",
+                json!({"user_data": base64(SCRIPT), "image_id": "ami-0123456789abcdef0"}),
+            ),
+            resource(
+                "data.aws_ami.nodes",
+                json!({"id": "ami-0123456789abcdef0", "name": name}),
+            ),
+        ];
+        let traits = machine(&plan(&resources, &json!({}))).traits;
+        (traits.ami_family, traits.image_version)
+    };
+    let of = |family, version: &str| (Some(family), Some(version.to_owned()));
+    assert_eq!(
+        family("amazon-eks-node-al2023-x86_64-standard-1.33-v20250920"),
+        of(AmiFamily::Al2023, "1.33")
+    );
+    assert_eq!(
+        family("amazon-eks-node-1.29-v20240227"),
+        of(AmiFamily::Al2, "1.29")
+    );
+    assert_eq!(family("nodes-7"), (None, None));
 }

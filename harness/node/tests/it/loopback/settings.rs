@@ -160,7 +160,10 @@ fn thresholds_in_the_wrong_order_stay_for_the_kubelet_to_reject() {
     for (config, arguments) in [
         (r#"{"imageGCHighThresholdPercent": 70}"#, &[][..]),
         (r#"{"imageGCLowThresholdPercent": 90}"#, &[]),
-        ("{}", &["--image-gc-high-threshold=40", "--image-gc-low-threshold=40"]),
+        (
+            "{}",
+            &["--image-gc-high-threshold=40", "--image-gc-low-threshold=40"],
+        ),
     ] {
         let (kubelet, _) = started_on_a_full_disk(config, arguments);
         assert!(!kubelet.contains("--image-gc-high-threshold=100"), "{kubelet}");

@@ -165,3 +165,29 @@ fn values_that_a_reader_writes_into_the_user_data_are_stand_ins() {
         ],
     );
 }
+
+#[test]
+fn a_second_call_of_the_bootstrap_script_is_named() {
+    let mut own = machine(&message("/etc/eks/bootstrap.sh demo"));
+    own.managed = Some(ManagedNodeGroup::default());
+    own.traits.ami_family = Some(AmiFamily::Al2);
+    let note = "note: the user data calls /etc/eks/bootstrap.sh, and EKS' own part calls it again: ";
+    assert_has(&shown(&own), &[note]);
+    own.user_data = Some(message("echo").into_bytes());
+    assert!(!shown(&own).contains(note));
+}
+
+#[test]
+fn no_instance_without_a_metadata_service_is_tried() {
+    let mut machine = machine(&message("/etc/eks/bootstrap.sh demo"));
+    machine.traits.http_endpoint = Some(false);
+    assert_has(
+        &shown(&machine),
+        &[
+            "no instance of `web` joins: its metadata options disable the metadata service",
+            "hint: set `HttpEndpoint` (in Terraform `http_endpoint`) to enabled",
+        ],
+    );
+    machine.traits.http_endpoint = Some(true);
+    assert!(!shown(&machine).contains("no instance of"));
+}
