@@ -271,8 +271,8 @@ impl Traits {
         self.later_by = LaterBy::Eks;
     }
 
-    /// The user data starts the kubelet before Karpenter's part does: Karpenter gives labels and taints to the Node, but
-    /// for the taint by which it knows a new one.
+    /// The user data starts the kubelet before Karpenter's part does: Karpenter gives labels and taints to the Node,
+    /// but for the taint by which it knows a new one.
     pub(crate) fn leave_to_karpenter(&mut self, taint_of_new: &str) {
         self.later_labels = std::mem::take(&mut self.labels);
         let taints = std::mem::take(&mut self.taints);
