@@ -156,7 +156,7 @@ impl Builder {
         Ok(target(hash, None))
     }
 
-    /// Builds the programs from Debian's source package, which takes about 10 minutes on two processors.
+    /// Builds the programs from Debian's source package, which takes about 7 minutes on two processors.
     async fn source_image(&self) -> Result<ImageRef, DockerError> {
         let base = self.base().await?;
         let target = self.source_target().await?;
