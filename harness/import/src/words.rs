@@ -99,7 +99,8 @@ pub(crate) fn family_of_ami_type(word: &str) -> Option<AmiFamily> {
 
 /// The family of an AMI by its name, such as `amazon-eks-node-al2023-x86_64-standard-1.33-v20250920`, or by its
 /// parameter of SSM, such as
-/// `resolve:ssm:/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id`. A name with wildcards counts if only one family has such names.
+/// `resolve:ssm:/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id`. A name
+/// with wildcards counts if only one family has such names.
 pub(crate) fn family_of_image(image: &str) -> Option<AmiFamily> {
     let words = [
         ("amazon-linux-2023", AmiFamily::Al2023),
