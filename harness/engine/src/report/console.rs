@@ -127,7 +127,7 @@ impl Console {
             }
             RunEvent::ImageReady { image, seconds } => {
                 self.progress.current.remove(image);
-                self.progress.images += seconds;
+                self.progress.add_build(*seconds);
                 if let Some(bars) = &mut self.bars {
                     bars.done(image);
                 }
@@ -252,7 +252,7 @@ impl Console {
             self.print("did not pass:");
             lines.iter().for_each(|line| self.block(line));
         }
-        self.print(&total(summary, self.progress.images));
+        self.print(&total(summary, self.progress.seconds_of_builds()));
         for object in &summary.left_behind {
             self.alert(&format!(
                 "could not remove {object}; run `nodejoin sweep` after this process has ended"

@@ -10,8 +10,8 @@ pub(super) struct RunProgress {
     pub(super) printed: Instant,
     pub(super) scenarios: usize,
     pub(super) finished: usize,
-    /// Seconds of all image builds.
-    pub(super) images: f64,
+    /// When images were built: start and end in seconds since the start of the run, apart and in their order.
+    builds: Vec<(f64, f64)>,
     /// Lines about imported images: every scenario reports its image.
     pub(super) inspected: BTreeSet<String>,
     /// Current work by scenario, image or control plane, in the order of their names.
@@ -26,10 +26,21 @@ impl RunProgress {
             printed: now,
             scenarios: 0,
             finished: 0,
-            images: 0.0,
+            builds: Vec::new(),
             inspected: BTreeSet::new(),
             current: BTreeMap::new(),
         }
+    }
+
+    /// Adds an image whose build took these seconds and ends now.
+    pub(super) fn add_build(&mut self, seconds: f64) {
+        let end = self.started.elapsed().as_secs_f64();
+        add_span(&mut self.builds, (end - seconds, end));
+    }
+
+    /// Seconds of the run with at least one build.
+    pub(super) fn seconds_of_builds(&self) -> f64 {
+        self.builds.iter().map(|(start, end)| end - start).sum()
     }
 
     /// The number of the scenario that finished last; empty for a single scenario.
@@ -62,6 +73,14 @@ impl RunProgress {
     }
 }
 
+/// Adds a span that ends last, and joins it with those that it overlaps.
+fn add_span(spans: &mut Vec<(f64, f64)>, (mut start, end): (f64, f64)) {
+    while let Some((before, _)) = spans.pop_if(|(_, until)| *until > start) {
+        start = start.min(before);
+    }
+    spans.push((start, end));
+}
+
 /// The bytes of a download for a line of text.
 pub(super) fn downloaded(file: &str, bytes: u64, total: Option<u64>) -> String {
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
@@ -84,6 +103,21 @@ pub(super) fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn builds_at_the_same_time_count_once() {
+        let mut spans = Vec::new();
+        for span in [
+            (0.0, 10.0),
+            (20.0, 30.0),
+            (25.0, 40.0),
+            (-5.0, 50.0),
+            (60.0, 61.0),
+        ] {
+            add_span(&mut spans, span);
+        }
+        assert_eq!(spans, [(-5.0, 50.0), (60.0, 61.0)]);
+    }
 
     #[test]
     fn a_long_step_is_shortened() {
