@@ -222,6 +222,7 @@ pub(crate) fn add_group_tags(traits: &mut Traits, tags: &[Tree], [key, value, pr
         let entry = tag
             .text_at(&[key])
             .map(|key| (key, tag.text_at(&[value]).unwrap_or_default()));
+        traits.has_unknown_tags |= entry.is_none();
         match tag
             .text_at(&[propagates])
             .map(|word| word.to_ascii_lowercase())
@@ -229,8 +230,7 @@ pub(crate) fn add_group_tags(traits: &mut Traits, tags: &[Tree], [key, value, pr
         {
             Some("true") => traits.tags.extend(entry),
             Some("false") => traits.lost_tags.extend(entry),
-            // Only AWS knows.
-            _ => {}
+            _ => traits.has_unknown_tags = true,
         }
     }
 }

@@ -221,6 +221,8 @@ pub struct Traits {
     pub tags: BTreeMap<String, String>,
     /// Tags that its Auto Scaling groups have and do not give to it.
     pub lost_tags: BTreeMap<String, String>,
+    /// Whether it has tags whose keys only AWS knows.
+    pub has_unknown_tags: bool,
     /// EBS volumes besides the root volume, with their sizes in GiB.
     pub volumes: BTreeMap<String, u32>,
     pub http_tokens: Option<Tokens>,

@@ -26,7 +26,7 @@ pub(super) fn check_cluster_tag(
             format!("the Auto Scaling group does not give its instances the tag `{key}`"),
             "let the group propagate it at launch",
         ),
-        None if machine.started_by == StartedBy::ScalingGroups => (
+        None if machine.started_by == StartedBy::ScalingGroups && !traits.has_unknown_tags => (
             format!(
                 "neither the Auto Scaling group nor its launch template gives instances a tag `{CLUSTER_TAG}NAME`"
             ),

@@ -13,6 +13,7 @@ use crate::error::ImportError;
 use crate::machine::{Machine, Traits};
 use crate::reading::Reading;
 use crate::text;
+use crate::tree::Tree;
 use crate::words::{ami_id, arn_parts, family_of_image, stand_ins_of_image, texts, version_of_image};
 
 /// Rendered texts, and the attribute with each.
@@ -204,6 +205,7 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
         account: account.or(account_of_profile),
         instance_profile: profile.filter(|_| role.is_none()),
         role,
+        has_unknown_tags: specifications_of_instances(resource).any(|one| one.get("tags").is_none()),
         tags: instance_tags(resource),
         volumes: volumes_of(resource),
         http_tokens: option("http_tokens")
@@ -228,11 +230,15 @@ fn volumes_of(resource: &TerraformResource<'_>) -> BTreeMap<String, u32> {
     found
 }
 
-fn instance_tags(resource: &TerraformResource<'_>) -> BTreeMap<String, String> {
+/// A plan omits the tags of one until it knows their keys.
+fn specifications_of_instances<'a>(resource: &TerraformResource<'a>) -> impl Iterator<Item = &'a Tree> {
     let specifications = resource.values.items_at(&["tag_specifications"]).iter();
-    let of_instances = specifications
-        .filter(|specification| specification.text_at(&["resource_type"]).as_deref() == Some("instance"));
-    of_instances
+    specifications
+        .filter(|specification| specification.text_at(&["resource_type"]).as_deref() == Some("instance"))
+}
+
+fn instance_tags(resource: &TerraformResource<'_>) -> BTreeMap<String, String> {
+    specifications_of_instances(resource)
         .flat_map(|specification| texts(specification.get("tags")))
         .collect()
 }

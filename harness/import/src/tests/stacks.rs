@@ -241,6 +241,17 @@ fn a_tag_of_the_cluster_that_the_instance_does_not_get_is_named() {
         "{:?}",
         trial.report
     );
+    let unknown = r#","Tags":[{"Key":{"Fn::ImportValue":"key"},"Value":"owned","PropagateAtLaunch":true}]"#;
+    let unknown = machine(&stack(&with_script(""), &scaling_group("A", unknown)));
+    let trial = adopt(&unknown, &std::collections::BTreeMap::new()).unwrap();
+    assert!(
+        !trial
+            .report
+            .iter()
+            .any(|line| line.text.contains("gives instances a tag")),
+        "{:?}",
+        trial.report
+    );
 }
 
 #[test]
