@@ -65,6 +65,7 @@ mod nodeadm;
 mod other_cluster;
 mod outside;
 mod paths;
+mod pod;
 mod power;
 mod registration;
 mod rules;

@@ -6,7 +6,7 @@ use super::types::{RuleEntry, RuleScope};
 use super::{
     ami_family, api_server, certificates, clock, cluster, container_runtime, dns_fault, exhausted, identity,
     instance, kubeadm, kubelet, kubelet_program, limits, lost, metadata_path, never_started, nodeadm,
-    outside, paths, power, registration, sandbox_image, script, stored_values, unanswered, unknown,
+    outside, paths, pod, power, registration, sandbox_image, script, stored_values, unanswered, unknown,
     user_data_end,
 };
 use crate::vocabulary::cause_table::cause_table;

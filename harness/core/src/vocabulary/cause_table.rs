@@ -386,6 +386,14 @@ macro_rules! cause_table {
         remedy: "Pass what is missing to the kubelet, and look for quotes, flags and drop-ins that lose it.",
         proof: UnitTest("a scenario that expects what its node lacks fails"),
     }
+    /// The node is ready, and the scenario's pod does not answer: its pause container, its network or its image.
+    PodNotAnswering = "pod-not-answering" {
+        rules: ReadyAtTheEnd { 364: pod::does_not_answer },
+        phases: Ready..=Ready, permanence: Lasts, blames: NoLine,
+        evidence: "the status and the events of the pod",
+        remedy: "Name an image of the pause container that the node can pull, and a network plugin that it has.",
+        proof: Scenario("mistakes/pause-image-without-credentials"),
+    }
     /// The host that runs nodejoin lacks something that the node needs. The result says nothing about the node.
     HostLimit = "host-limit" {
         rules: Stopped { 10: instance::host_limit, 15: instance::metadata_too_slow, 300: api_server::api_server_times_out },

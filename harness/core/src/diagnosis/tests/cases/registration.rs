@@ -1,6 +1,7 @@
 //! Ready nodes with other labels, taints or pods than the expected ones.
 
 use super::*;
+use crate::observation::PodResult;
 
 /// A ready node whose kubelet has these arguments and this configuration.
 fn case(name: &'static str, expect: &str, arguments: &[&str], configuration: serde_json::Value) -> Case {
@@ -23,6 +24,48 @@ fn case(name: &'static str, expect: &str, arguments: &[&str], configuration: ser
         })
 }
 
+/// A ready node on which the scenario's pod does not answer.
+fn pod_case(name: &'static str, detail: &str) -> Case {
+    let pod = PodResult {
+        answered: false,
+        detail: format!("not running after 40 s: Pending, ContainerCreating{detail}"),
+    };
+    Case::new(name, join()).seen(|seen| {
+        seen.collected = Some(Collected {
+            pod: Some(pod),
+            ..Collected::default()
+        });
+    })
+}
+
+/// Messages as containerd 1.6 and kubelet 1.20 write them.
+fn cases_of_pods() -> Vec<Case> {
+    const SANDBOX: &str = "; event FailedCreatePodSandBox: Failed to create pod sandbox: rpc error: code = Unknown desc = failed to";
+    let pause = |status: &str| {
+        format!(
+            "{SANDBOX} get sandbox image \"a.example/eks/pause:3.5\": failed to pull image \"a.example/eks/pause:3.5\": {status}"
+        )
+    };
+    vec![
+        pod_case(
+            "pause image that needs credentials",
+            &pause("failed with status code [manifests 3.5]: 401 Unauthorized (3 times)"),
+        ),
+        pod_case("pause image that does not exist", &pause("not found")),
+        pod_case(
+            "pod without a network",
+            &format!(
+                "{SANDBOX} setup network for sandbox \"6c\": plugin type=\"agent\" failed (add): refused"
+            ),
+        ),
+        pod_case(
+            "pod without its image",
+            "; event Failed: Error: ErrImagePull; event BackOff: Back-off pulling image \"a.example/app:1\"",
+        ),
+        pod_case("pod without an event", ""),
+    ]
+}
+
 pub(super) fn cases() -> Vec<Case> {
     let team = "node: { labels: { team: web } }";
     let tier = "node: { labels_at_creation: { tier: web } }";
@@ -32,7 +75,7 @@ pub(super) fn cases() -> Vec<Case> {
         "maxPods": 29,
         "registerWithTaints": [{ "key": "a", "value": "z", "effect": "NoSchedule" }],
     });
-    vec![
+    let mut cases = vec![
         case("label that the user data has", team, &["kubelet"], json!({})),
         case("label behind a misspelt flag", team, &["kubelet"], json!({})).user_data(
             "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kublet-extra-args --node-labels=team=web\n",
@@ -75,7 +118,9 @@ pub(super) fn cases() -> Vec<Case> {
             configured.clone(),
         ),
         case("pods of the configuration", pods, &["kubelet"], configured),
-    ]
+    ];
+    cases.extend(cases_of_pods());
+    cases
 }
 
 #[test]
