@@ -114,6 +114,38 @@ pub(crate) fn instance_attribute(document: &Tree) -> Reading {
     reading
 }
 
+/// Whether a document is what `--launch-template-data` or `run-instances` takes.
+pub(crate) fn is_instance_data(document: &Tree) -> bool {
+    let is_data = ["ImageId", "InstanceType", "MetadataOptions", "TagSpecifications"]
+        .iter()
+        .any(|key| document.get(key).is_some());
+    is_data && document.get("UserData").and_then(Tree::text).is_some()
+}
+
+/// The data of one launch template, or the input of `aws ec2 run-instances`, whose user data the command encodes itself.
+pub(crate) fn instance_data(document: &Tree) -> Reading {
+    let is_input = ["MinCount", "MaxCount"]
+        .iter()
+        .any(|key| document.get(key).is_some());
+    let (format, name) = match is_input {
+        true => (FileFormat::RunInstances, "instance"),
+        false => (FileFormat::LaunchTemplateData, "launch-template"),
+    };
+    let machine = match is_input {
+        true => Ok(Machine {
+            name: name.to_owned(),
+            line: document.get("UserData").and_then(Tree::line),
+            user_data: document.text_at(&["UserData"]).map(String::into_bytes),
+            traits: traits(document),
+            ..Machine::default()
+        }),
+        false => launch_template(name, document),
+    };
+    let mut reading = Reading::of(format);
+    reading.add(name, machine);
+    reading
+}
+
 /// `aws autoscaling describe-launch-configurations`.
 pub(crate) fn launch_configurations(configurations: &[Tree]) -> Reading {
     let mut reading = Reading::of(FileFormat::LaunchConfigurations);

@@ -38,14 +38,18 @@
 //! | `rancher` | node groups of an EKSClusterConfig |
 //! | `terraform` | plans and states |
 //! | `cloudformation` | CloudFormation templates, and folders of `cdk synth` |
+//! | `crossplane` | manifests of Crossplane, as resources of Terraform |
+//! | `ack` | manifests with the fields of AWS' APIs, as a template of CloudFormation |
 //! | `recognize` | finds the format of a file and calls its reader |
 //! | `adopt` | turns a machine into a scenario |
 //! | `disk` | the files of scenarios, with those of other tools |
 
+mod ack;
 mod adopt;
 mod bottlerocket;
 mod cloudformation;
 mod cluster_api;
+mod crossplane;
 mod disk;
 mod ec2;
 mod eks;

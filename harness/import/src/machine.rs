@@ -52,6 +52,8 @@ pub enum FileFormat {
     LaunchTemplateVersions,
     InstanceAttribute,
     LaunchConfigurations,
+    LaunchTemplateData,
+    RunInstances,
     TerraformPlan,
     TerraformState,
     CloudFormation,
@@ -62,6 +64,8 @@ pub enum FileFormat {
     BootstrapSecret,
     Pulumi,
     Rancher,
+    Crossplane,
+    Ack,
 }
 
 impl fmt::Display for FileFormat {
@@ -77,6 +81,8 @@ impl fmt::Display for FileFormat {
             Self::LaunchTemplateVersions => "the output of `aws ec2 describe-launch-template-versions`",
             Self::InstanceAttribute => "the output of `aws ec2 describe-instance-attribute`",
             Self::LaunchConfigurations => "the output of `aws autoscaling describe-launch-configurations`",
+            Self::LaunchTemplateData => "the data of a launch template",
+            Self::RunInstances => "the input of `aws ec2 run-instances`",
             Self::TerraformPlan => "a Terraform plan in JSON",
             Self::TerraformState => "a Terraform state",
             Self::CloudFormation => "a CloudFormation template",
@@ -87,6 +93,8 @@ impl fmt::Display for FileFormat {
             Self::BootstrapSecret => "a bootstrap Secret of Cluster API",
             Self::Pulumi => "a Pulumi stack",
             Self::Rancher => "an EKSClusterConfig of Rancher",
+            Self::Crossplane => "manifests of Crossplane",
+            Self::Ack => "manifests with the fields of AWS' APIs",
         })
     }
 }

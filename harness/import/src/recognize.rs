@@ -11,8 +11,8 @@ use crate::machine::{FileFormat, Imported, UnreadMachine};
 use crate::source_lines::{in_file, of_user_data};
 use crate::tree::{Tree, json, yaml};
 use crate::{
-    cloudformation, cluster_api, ec2, eksctl, karpenter, mime, pulumi, rancher, scope, template, terraform,
-    text,
+    ack, cloudformation, cluster_api, crossplane, ec2, eksctl, karpenter, mime, pulumi, rancher, scope,
+    template, terraform, text,
 };
 
 /// Layers of gzip and base64 around a text.
@@ -236,6 +236,18 @@ fn of_manifests(input: &Import<'_>, manifests: &[&Tree]) -> Option<Result<Import
     if manifests.iter().any(|document| cluster_api::is_secret(document)) {
         return Some(cluster_api::read_secrets(manifests));
     }
+    if manifests.iter().any(|document| crossplane::is_manifest(document)) {
+        return Some(crossplane::read(manifests));
+    }
+    if manifests.iter().any(|document| ack::is_manifest(document)) {
+        return Some(ack::read(input, manifests));
+    }
+    if let Some(composition) = manifests
+        .iter()
+        .find(|document| crossplane::is_composition(document))
+    {
+        return Some(Err(crossplane::composition(composition)));
+    }
     if let Some(error) = manifests
         .iter()
         .find_map(|document| scope::check_manifest(document))
@@ -267,6 +279,9 @@ fn of_document(input: &Import<'_>, document: &Tree) -> Option<Result<Imported, I
     if let Some(configurations) = document.get("LaunchConfigurations") {
         let reading = ec2::launch_configurations(configurations.items());
         return Some(reading.finish("the list is empty", "check name and region of the command"));
+    }
+    if ec2::is_instance_data(document) {
+        return Some(ec2::instance_data(document).finish("", ""));
     }
     if cloudformation::is_template(document) {
         return Some(cloudformation::read(input, document));

@@ -81,6 +81,19 @@ pub(crate) fn read(input: &Import<'_>, document: &Tree, format: FileFormat) -> R
     reading.finish("no resource of it has user data", hint)
 }
 
+/// Reads resources by their addresses and types, with values as in a plan.
+pub(crate) fn read_resources(
+    format: FileFormat,
+    resources: &[(String, String, Tree)],
+) -> Result<Imported, ImportError> {
+    let mut reading = Reading::of(format);
+    machines::add(&TerraformFile::of_resources(resources), &mut reading);
+    reading.finish(
+        "no manifest of it starts machines with user data",
+        "give the LaunchTemplate, the NodeGroup, the LaunchConfiguration or the Instance",
+    )
+}
+
 fn is_auto_mode(cluster: &resource::TerraformResource<'_>) -> bool {
     cluster.text(&["compute_config", "0", "enabled"]).as_deref() == Some("true")
 }

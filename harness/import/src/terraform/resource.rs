@@ -81,6 +81,21 @@ impl<'a> TerraformFile<'a> {
         }
     }
 
+    /// Resources by their addresses and types.
+    pub(super) fn of_resources(resources: &'a [(String, String, Tree)]) -> Self {
+        let resources = resources.iter().map(|(address, kind, values)| TerraformResource {
+            address: address.clone(),
+            kind: kind.clone(),
+            values,
+            is_created: true,
+            unknown: None,
+        });
+        Self {
+            resources: resources.collect(),
+            configuration: None,
+        }
+    }
+
     pub(super) fn of_kind(&self, kinds: &[&str]) -> impl Iterator<Item = &TerraformResource<'a>> {
         self.resources
             .iter()
@@ -115,9 +130,10 @@ impl<'a> TerraformFile<'a> {
         }
     }
 
-    /// The region of the resource's provider.
+    /// The region of the resource, which it states itself from provider 6 on, or of its provider.
     pub(super) fn region(&self, resource: &TerraformResource<'_>) -> Option<String> {
-        self.configuration?.region(resource)
+        let own = resource.text(&["region"]);
+        own.or_else(|| self.configuration?.region(resource))
     }
 }
 

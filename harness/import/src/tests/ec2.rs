@@ -144,3 +144,33 @@ fn empty_lists_are_refused() {
         assert!(refused("x", text).contains("the list is empty"), "{text}");
     }
 }
+
+#[test]
+fn data_of_a_launch_template_stands_alone() {
+    let data = format!(
+        r#"{{"ImageId": "ami-0123456789abcdef0", "UserData": "{}"}}"#,
+        base64(SCRIPT)
+    );
+    assert_eq!(read(&data).format, FileFormat::LaunchTemplateData);
+    assert_eq!(user_data(&machine(&data)), SCRIPT);
+}
+
+#[test]
+fn run_instances_encodes_user_data_itself() {
+    let input = |text: &str| {
+        format!(
+            r#"{{"ImageId": "ami-0123456789abcdef0", "MinCount": 1, "MaxCount": 1, "UserData": {}}}"#,
+            serde_json::Value::from(text)
+        )
+    };
+    let machine_of = |text: &str| machine(&input(text));
+    assert_eq!(read(&input(SCRIPT)).format, FileFormat::RunInstances);
+    assert_eq!(user_data(&machine_of(SCRIPT)), SCRIPT);
+    let encoded = machine_of(&base64(SCRIPT));
+    assert_eq!(user_data(&encoded), base64(SCRIPT));
+    assert!(
+        encoded.notes.iter().any(|note| note.contains("base64 of base64")),
+        "{:?}",
+        encoded.notes
+    );
+}

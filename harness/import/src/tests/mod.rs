@@ -1,8 +1,10 @@
 //! Files as tools write them, from bytes to machines.
 
+mod ack;
 mod any_bytes;
 mod cloudformation;
 mod cluster_api;
+mod crossplane;
 mod ec2;
 mod eks;
 mod eksctl;

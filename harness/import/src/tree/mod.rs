@@ -44,6 +44,19 @@ impl Tree {
         })
     }
 
+    /// Another value at the place of this one.
+    pub(crate) fn replaced(&self, value: TreeValue) -> Tree {
+        Tree { value, ..*self }
+    }
+
+    /// A text at the place of this value.
+    pub(crate) fn replaced_by_text(&self, text: &str) -> Tree {
+        self.replaced(TreeValue::Scalar {
+            text: text.to_owned(),
+            is_plain: false,
+        })
+    }
+
     /// This document with changed texts of all its scalars and keys.
     pub(crate) fn with_texts(&self, change: &impl Fn(&str) -> String) -> Tree {
         let value = match &self.value {
