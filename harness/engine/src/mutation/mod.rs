@@ -101,12 +101,14 @@ pub struct MutantCase {
 /// Puts a script in place of the original one.
 pub type ReplaceScript<'a> = dyn Fn(&Plan, &str) -> Plan + Sync + 'a;
 
-/// A probe of each scenario with the script as it is. The second part are those that did not run, and why.
+/// A probe of each scenario with the script as it is, each of which is reported. The second part are those that did
+/// not run, and why.
 pub async fn base_scenarios(
     runner: &PlanRunner,
     traces: &TraceLog,
     plans: &[Plan],
     jobs: usize,
+    report: &(dyn Fn(&ScenarioId) + Sync),
     cancel: &CancellationToken,
 ) -> (Vec<BaseScenario>, Vec<(ScenarioId, String)>) {
     let one = async |(index, plan): (usize, &Plan)| {
@@ -116,6 +118,7 @@ pub async fn base_scenarios(
             ..plan.probe_with_checks()
         };
         let end = runner.probe(&traced, cancel).await;
+        report(&plan.id);
         (index, end, started.elapsed().as_secs_f64())
     };
     let mut ends: Vec<_> = stream::iter(plans.iter().enumerate())

@@ -7,6 +7,7 @@ use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_engine::{BaseScenario, PlanRunner, TraceLog, base_scenarios};
 use tokio_util::sync::CancellationToken;
 
+use super::counter::ScenarioCounter;
 use super::target::TargetScript;
 
 /// A line that changes the script and not what it does.
@@ -41,7 +42,9 @@ impl ImageScript<'_> {
                     .replaced(&one.plan, &text, paths.get(&one.plan.id).map(String::as_str))
             })
             .collect();
-        let (marked, _) = base_scenarios(self.runner, self.traces, &marked, self.jobs, cancel).await;
+        let ran = ScenarioCounter::of("with a mark in the script", marked.len());
+        let report = |id: &ScenarioId| ran.report(id);
+        let (marked, _) = base_scenarios(self.runner, self.traces, &marked, self.jobs, &report, cancel).await;
         let stays = |id: &ScenarioId| {
             let found = marked.iter().find(|one| one.plan.id == *id);
             found.is_some_and(|one| one.trace.0.iter().any(|traced| traced.text == text))

@@ -1,6 +1,7 @@
 //! `nodejoin mutate`: which small changes of a script no scenario notices.
 
 mod changed_lines;
+mod counter;
 mod embedded;
 mod image_script;
 mod rarity;
@@ -9,6 +10,7 @@ mod written;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use nodejoin_core::mutation::{MutantReport, MutantResult, MutationReport, UnusedScenario, mutant_id};
@@ -27,6 +29,7 @@ use crate::args::MutateCommand;
 use crate::commands::{inspect, keeper, probing, run};
 use crate::mutate_args::{MutateArgs, MutateFormat};
 use crate::{artifacts, process};
+use counter::ScenarioCounter;
 use image_script::ImageScript;
 use target::TargetScript;
 
@@ -80,7 +83,10 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
     let traces = TraceLog::default();
     let kept = probing::kept(&args.probing, &file, &plans);
     let runner = keeper::plan_runner(engine, settings, factor, kept, events, traces.clone()).await;
-    let (mut base, mut not_run) = base_scenarios(&runner, &traces, &plans, how.jobs, &cancel).await;
+    let (mut base, mut not_run) = {
+        let ran = ScenarioCounter::of("with the script as it is", plans.len());
+        base_scenarios(&runner, &traces, &plans, how.jobs, &|id| ran.report(id), &cancel).await
+    };
     let paths = match is_in_files {
         true => BTreeMap::new(),
         false => {
@@ -104,11 +110,11 @@ async fn mutated(command: &MutateCommand, factor: TimeFactor) -> Result<ExitCode
         chosen.len()
     );
     let cases = cases(&chosen, &base, &target);
-    let count = std::sync::atomic::AtomicUsize::new(0);
+    let count = AtomicUsize::new(0);
     let lines: BTreeMap<&str, &NamedMutant> = chosen.iter().map(|one| (one.id.as_str(), one)).collect();
     let written: Mutex<BTreeMap<String, String>> = Mutex::default();
     let tell = |case: &MutantCase, outcome: &MutantOutcome| {
-        let done = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        let done = count.fetch_add(1, Ordering::Relaxed) + 1;
         let line = lines.get(case.id.as_str()).map_or(0, |one| one.mutant.line);
         note!(
             "{done}/{}  {}  line {line}: {}",
