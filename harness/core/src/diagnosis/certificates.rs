@@ -3,6 +3,7 @@
 
 use super::facts::{Evidence, Facts};
 use super::types::Finding;
+use crate::kubernetes::value_of_flag;
 use crate::observation::phases::{KUBELET_CLIENT, KUBELET_SERVING};
 use crate::observation::{Certificate, Millis, ObservedEvent};
 use crate::vocabulary::cause::Cause;
@@ -72,9 +73,17 @@ pub(super) fn serving_certificate_denied(facts: &Facts<'_>) -> Option<Finding> {
         .collect::<Vec<_>>()
         .join(", ");
     let instance = &facts.plan.instance;
+    let flag = overridden_name(facts).filter(|name| denied.dns_names.iter().any(|one| one == name));
+    let cause_of_name = flag.map(|name| {
+        format!(
+            "remove `--hostname-override={name}`, whose name the kubelet requests, or pass the instance's: "
+        )
+    });
     let remedy = format!(
-        "let the kubelet request only the instance's name and address, {} and {}; it requested {names}",
-        instance.private_dns_name, instance.private_ip
+        "{}let the kubelet request only the instance's name and address, {} and {}; it requested {names}",
+        cause_of_name.unwrap_or_default(),
+        instance.private_dns_name,
+        instance.private_ip
     );
     let evidence = Evidence::new(
         "certificate signing request",
@@ -82,6 +91,13 @@ pub(super) fn serving_certificate_denied(facts: &Facts<'_>) -> Option<Finding> {
         line,
     );
     facts.found(Cause::ServingCertificateDenied, because, &evidence, remedy)
+}
+
+/// The name that a flag of the kubelet gives the node in place of the instance's.
+fn overridden_name<'a>(facts: &Facts<'a>) -> Option<&'a str> {
+    let arguments = facts.observation.collected.as_ref()?.kubelet_argv.as_deref()?;
+    let name = value_of_flag(arguments, "--hostname-override")?;
+    (name != facts.plan.instance.private_dns_name).then_some(name)
 }
 
 /// The request is undecided: the node registers and works, but port 10250 has no certificate.

@@ -73,8 +73,28 @@ impl Evidence {
     }
 
     fn text(&self) -> String {
-        format!("{}, {} s: {}", self.source, seconds(self.at), self.line)
+        let line = without_long_values(&self.line);
+        format!("{}, {} s: {line}", self.source, seconds(self.at))
     }
+}
+
+/// A line with the beginnings of values such as certificates in base64, which would hide the rest.
+fn without_long_values(line: &str) -> String {
+    const LONGEST: usize = 200;
+    const SHOWN: usize = 40;
+    let is_of_value = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
+    let mut shown = String::new();
+    for part in line.split_inclusive(|c| !is_of_value(c)) {
+        let value = part.trim_end_matches(|c| !is_of_value(c));
+        if value.len() > LONGEST {
+            shown.push_str(&value[..SHOWN]);
+            shown.push_str("...");
+            shown.push_str(&part[value.len()..]);
+        } else {
+            shown.push_str(part);
+        }
+    }
+    shown
 }
 
 /// Seconds with one decimal.
@@ -271,4 +291,22 @@ pub(super) fn names<T: AsRef<str>>(names: &[T]) -> String {
 pub(super) fn between<'t>(text: &'t str, start: &str, ends: &[char]) -> Option<&'t str> {
     let rest = text.split_once(start)?.1;
     Some(rest.split(ends).next().unwrap_or(rest)).filter(|found| !found.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_shows_the_beginning_of_long_values() {
+        let line = format!("bootstrap.sh: --b64-cluster-ca '{}' is no flag", "A".repeat(1400));
+        let text = Evidence::new("cloud-init", 4100, line).text();
+        let expected = format!(
+            "cloud-init, 4.1 s: bootstrap.sh: --b64-cluster-ca '{}...' is no flag",
+            "A".repeat(40)
+        );
+        assert_eq!(text, expected);
+        let path = format!("/etc/{}", "a/".repeat(60));
+        assert!(Evidence::new("x", 0, &*path).text().ends_with(&path));
+    }
 }

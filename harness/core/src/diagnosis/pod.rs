@@ -18,33 +18,34 @@ pub(super) fn does_not_answer(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Why the pod does not answer, and what to do.
 fn reason(event: &str) -> (String, &'static str) {
-    let pause_image = between(event, "sandbox image \"", &['"']);
+    let image = between(event, "image \"", &['"']);
+    let is_sandbox = event.starts_with("FailedCreatePodSandBox");
     let is_denied = ["401", "403", "authorization failed", "no basic auth credentials"]
         .iter()
         .any(|denied| event.contains(denied));
-    if let Some(image) = pause_image {
-        let why =
-            format!("no pod starts on it: containerd cannot pull the image `{image}` of the pause container");
+    if let Some(image) = image.filter(|_| is_sandbox) {
+        let why = format!(
+            "no pod starts on it: the container runtime cannot pull the image `{image}` of the pause container"
+        );
         let remedy = match is_denied {
             true => {
                 "pull the image before the kubelet starts, as `sandbox-image.service` of EKS AMIs does, or name one that \
                  anybody can read: the container runtime asks the registry for it without the credentials of the node"
             }
             false => {
-                "name an image with its tag, in a registry that the node reaches, as `sandbox_image` of containerd's \
-                 configuration"
+                "name an image with its tag, in a registry that the node reaches: `sandbox_image` of containerd's \
+                 configuration, or `--pod-infra-container-image` of a kubelet with docker"
             }
         };
         return (why, remedy);
     }
-    if event.starts_with("FailedCreatePodSandBox") && event.contains("network") {
+    if is_sandbox && event.contains("network") {
         return (
             "no pod starts on it: the network plugin cannot connect one".to_owned(),
             "install the program that the configuration in /etc/cni/net.d names into the folder of plugins, or start the \
              agent that the plugin asks",
         );
     }
-    let image = between(event, "image \"", &['"']);
     if let Some(image) = image.filter(|_| event.contains("pull")) {
         return (
             format!("the kubelet cannot pull the image `{image}` of the pod"),

@@ -100,6 +100,13 @@ pub(super) fn cases() -> Vec<Case> {
             certificate.decided_by = Some("eks:certificate-controller".into());
             certificate.decision = Some("Denied: not the instance's address".into());
         }),
+        with_serving("serving certificate of a name that a flag gives", Some(false)).seen(|seen| {
+            seen.certificates.last_mut().unwrap().dns_names = vec!["worker-1".into()];
+            seen.collected = Some(Collected {
+                kubelet_argv: Some(vec!["kubelet".into(), "--hostname-override=worker-1".into()]),
+                ..Collected::default()
+            });
+        }),
         without_network("scenario without a CNI", Cni::None),
         without_network("CNI that is not there", Cni::Bridge),
         Case::new(

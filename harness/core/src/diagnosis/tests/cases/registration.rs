@@ -53,6 +53,11 @@ fn cases_of_pods() -> Vec<Case> {
         ),
         pod_case("pause image that does not exist", &pause("not found")),
         pod_case(
+            "pause image that docker cannot pull",
+            "; event FailedCreatePodSandBox: Failed to create pod sandbox: rpc error: code = Unknown desc = failed pulling image \
+             \"a.example/eks/pause:3.1\": Error response from daemon: Get \"https://a.example/v2/\": no basic auth credentials",
+        ),
+        pod_case(
             "pod without a network",
             &format!(
                 "{SANDBOX} setup network for sandbox \"6c\": plugin type=\"agent\" failed (add): refused"
