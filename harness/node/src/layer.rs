@@ -43,8 +43,7 @@ const JOURNALD: &str = include_str!("../guest/journald.conf");
 const CLOUD_INIT: &str = include_str!("../guest/cloud-init");
 const DATA_SOURCE: &str = include_str!("../guest/datasource.py");
 /// The modules of Amazon Linux 2 for disks, before those of the image.
-const DISK_MODULES: &str =
-    "cloud_config_modules: [disk_setup, mounts, package-update-upgrade-install, timezone, runcmd]\n";
+const DISK_MODULES: &str = "cloud_config_modules: [disk_setup, mounts, timezone, runcmd]\n";
 const CLOUD_CONFIG: &str = include_str!("../guest/cloud.cfg");
 /// The programs of aws-cfn-bootstrap: the program that their links start, and its modules.
 const CFN: [(&str, &str); 6] = [

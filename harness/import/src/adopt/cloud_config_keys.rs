@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use nodejoin_core::user_data::parse;
 
 use super::cloud_config_typos::{is_key, meant_key};
+use crate::tree::yaml;
 
 /// The keys that the modules of the built-in node images read, and those of cloud-init itself.
-const READ: [&str; 27] = [
+const READ: [&str; 24] = [
     "bootcmd",
     "cloud_config_modules",
     "cloud_final_modules",
@@ -21,9 +22,6 @@ const READ: [&str; 27] = [
     "merge_how",
     "merge_type",
     "output",
-    "package_reboot_if_required",
-    "package_update",
-    "package_upgrade",
     "packages",
     "phone_home",
     "power_state",
@@ -57,6 +55,25 @@ pub(super) fn swap(user_data: &[u8], text: &str) -> Option<String> {
     (has_swap && !is_allowed).then(|| {
         "`swap` of the cloud-config: a kubelet exits on a machine with swap, unless its configuration has `failSwapOn: false`; the \
          node of the trial has no swap, so its verdict does not show that"
+            .to_owned()
+    })
+}
+
+/// What is wrong with packages in a cloud-config. Amazon Linux has a module for them, and AMIs of EKS do not, so that a
+/// node has the versions of its AMI: amazon-eks-ami 21870b9f.
+pub(super) fn packages(user_data: &[u8]) -> Option<String> {
+    let parts = parse(user_data).parts;
+    let mut configs = parts.iter().filter(|part| part.mime == "text/cloud-config");
+    let has_packages = configs.any(|part| {
+        let text = String::from_utf8_lossy(&part.content);
+        let documents = yaml(&text).unwrap_or_default();
+        documents
+            .iter()
+            .any(|document| !document.items_at(&["packages"]).is_empty())
+    });
+    has_packages.then(|| {
+        "`packages` of the cloud-config: AMIs of EKS since November 2022 install none of them, as their cloud-init has no module \
+         `package-update-upgrade-install`; install them in a script or in `runcmd`"
             .to_owned()
     })
 }
@@ -114,6 +131,14 @@ mod tests {
         let allowed = format!("{text}runcmd: ['echo failSwapOn: false > /etc/x']\n");
         assert_eq!(swap(allowed.as_bytes(), &allowed), None);
         assert_eq!(swap(b"#cloud-config\nruncmd: [x]\n", ""), None);
+    }
+
+    #[test]
+    fn packages_are_a_mistake() {
+        let found = packages(b"#cloud-config\npackages: [git]\nruncmd: [x]\n");
+        assert!(found.is_some_and(|text| text.contains("package-update-upgrade-install")));
+        assert_eq!(packages(b"#cloud-config\npackages: null\n"), None);
+        assert_eq!(packages(b"#!/bin/bash\nyum install git\n"), None);
     }
 
     #[test]

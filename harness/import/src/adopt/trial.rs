@@ -170,6 +170,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         line(&mut report, AdoptionKind::NotChecked, text);
     }
     let swap = cloud_config_keys::swap(own, &stated.text);
+    let packages = cloud_config_keys::packages(own);
     let misspelt = cloud_config_typos::misspelt(own, &lines);
     let place = |flag: &str| stated.place_of(flag, &lines);
     let mistakes = stated.flags.mistakes(&place);
@@ -187,6 +188,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         .chain(lost_variable.as_ref().map(|variable| &variable.why))
         .chain(&machine.problems)
         .chain(&swap)
+        .chain(&packages)
         .chain(&misspelt);
     for text in texts {
         line(&mut report, AdoptionKind::Problem, text);

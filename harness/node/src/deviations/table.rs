@@ -227,7 +227,7 @@ deviations! {
     /// Package tools of Amazon Linux record what they should install.
     PackageStubs = "package-stubs" {
         when: "`stubs: packages`, the default, and an image without them",
-        what: "`yum`, `dnf`, `rpm` and `amazon-linux-extras`, and `packages` of a cloud-config, install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands (that of the CloudWatch agent checks its configuration), folders, and units without a function, and fail for misspelt names, for names of other systems, and, as a limit of nodejoin, for names that it does not know",
+        what: "`yum`, `dnf`, `rpm` and `amazon-linux-extras`, and, in an image of your own, `packages` of a cloud-config, install nothing: they record the packages in /var/log/nodejoin-packages, lay down their commands (that of the CloudWatch agent checks its configuration), folders, and units without a function, and fail for misspelt names, for names of other systems, and, as a limit of nodejoin, for names that it does not know",
         why: "user data installs packages before it calls the bootstrap script, and the node image is Debian without a network",
     }
     /// The unit of the SSM agent does nothing.
