@@ -18,7 +18,7 @@ use crate::observation::phases::user_data_done;
 use crate::observation::{JournalLine, Millis, Observation, ObservedEvent, UserDataResult};
 use crate::plan::expect::Expect;
 use crate::plan::{Plan, UserDataEngine};
-use crate::user_data::{FaultKind, Parsed, parse};
+use crate::user_data::{FaultKind, Parsed, parse, with_words};
 
 /// The notes on a join that should succeed. A join that should fail has a diagnosis instead.
 pub(super) fn notes(plan: &Plan, observation: &Observation) -> Vec<Note> {
@@ -352,7 +352,7 @@ fn parts_not_run(plan: &Plan, result: &UserDataResult) -> Vec<Note> {
 
 fn parsed(plan: &Plan) -> Option<Parsed> {
     let bytes = STANDARD.decode(&plan.user_data.as_ref()?.base64).ok()?;
-    Some(parse(&bytes))
+    Some(parse(&with_words(&bytes)))
 }
 
 /// One note for each unit file or drop-in of which systemd ignored lines.

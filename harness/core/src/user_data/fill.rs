@@ -178,6 +178,25 @@ pub fn fill(user_data: &[u8], values: &Values) -> Result<Vec<u8>, UnknownTemplat
     Ok(filled)
 }
 
+/// The user data with a word in place of each value that a run fills in: as it is, a template is a map in YAML.
+pub(crate) fn with_words(user_data: &[u8]) -> Vec<u8> {
+    const WORD: &[u8] = b"value";
+    let mut words = Vec::with_capacity(user_data.len());
+    let mut rest = user_data;
+    if !user_data.starts_with(&GZIP) {
+        while let Some((before, inner, after)) = next_template(rest) {
+            words.extend_from_slice(before);
+            match has_our_prefix(inner.trim()) {
+                true => words.extend_from_slice(WORD),
+                false => words.extend_from_slice(&rest[before.len()..rest.len() - after.len()]),
+            }
+            rest = after;
+        }
+    }
+    words.extend_from_slice(rest);
+    words
+}
+
 pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Splits at the next `{{`: the text before it, the text inside, and the rest after `}}`. Templates do not span

@@ -32,6 +32,7 @@ pub use ami_family::OtherFamily;
 pub use cloud_config::{CloudConfig, CloudConfigError, CloudConfigLoss, CloudConfigProblem, WriteFile};
 pub use compose::{LIMIT, MimePart, UserDataError, message, names_identity, render};
 pub use disk_setup::sets_up_disks;
+pub(crate) use fill::with_words;
 pub use fill::{UnknownTemplate, Values, fill};
 pub use http_proxies::{TlsProxy, http_proxies, tls_proxies};
 pub use parse::{FaultKind, Parsed, Part, PartFault, Script, parse, unpacked};

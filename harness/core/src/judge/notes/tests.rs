@@ -412,3 +412,14 @@ fn a_clean_scenario_fails_with_a_note() {
     assert_eq!(judge(&noted, &seen).outcome, Outcome::Passed);
     assert_eq!(judge(&noted, &joined(vec![])).outcome, Outcome::Failed);
 }
+
+#[test]
+fn a_value_that_a_run_fills_in_is_text() {
+    let text = "#cloud-config\nwrite_files:\n- path: /ca\n  content: {{ cluster.certificate_authority }}\n";
+    let mut seen = joined(vec![]);
+    result(&mut seen).exit_codes.clear();
+    assert_eq!(of(&with_user_data("phase: ready", text), &seen), vec![]);
+    let other = text.replace("cluster.certificate_authority", "authority");
+    let found = of(&with_user_data("phase: ready", &other), &seen);
+    assert_eq!(found[0].0, NoteKind::PartNotRun, "{found:?}");
+}
