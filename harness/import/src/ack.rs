@@ -1,4 +1,5 @@
-//! Manifests whose fields are those of AWS' APIs: AWS Controllers for Kubernetes (ACK), and Crossplane's first provider.
+//! Manifests whose fields are those of AWS' APIs: AWS Controllers for Kubernetes (ACK), and Crossplane's first
+//! provider.
 //!
 //! They become a CloudFormation template, which states the same resources in the same words.
 

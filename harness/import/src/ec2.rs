@@ -122,7 +122,8 @@ pub(crate) fn is_instance_data(document: &Tree) -> bool {
     is_data && document.get("UserData").and_then(Tree::text).is_some()
 }
 
-/// The data of one launch template, or the input of `aws ec2 run-instances`, whose user data the command encodes itself.
+/// The data of one launch template, or the input of `aws ec2 run-instances`, whose user data the command encodes
+/// itself.
 pub(crate) fn instance_data(document: &Tree) -> Reading {
     let is_input = ["MinCount", "MaxCount"]
         .iter()
