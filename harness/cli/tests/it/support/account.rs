@@ -203,8 +203,9 @@ impl RunningAccount {
         let output = Command::new("curl")
             .args([
                 "--silent",
+                // The keys of an instance are made at its first signature, which takes long beside other work.
                 "--max-time",
-                "10",
+                "60",
                 "--write-out",
                 "\n%{http_code}",
                 "--cacert",
