@@ -20,9 +20,15 @@ pub(super) fn does_not_answer(facts: &Facts<'_>) -> Option<Finding> {
 fn reason(event: &str) -> (String, &'static str) {
     let image = between(event, "image \"", &['"']);
     let is_sandbox = event.starts_with("FailedCreatePodSandBox");
-    let is_denied = ["401", "403", "authorization failed", "no basic auth credentials"]
-        .iter()
-        .any(|denied| event.contains(denied));
+    // With a blank before them: EKS' account 602401143452 is in the names of its images.
+    let is_denied = [
+        " 401",
+        " 403",
+        "authorization failed",
+        "no basic auth credentials",
+    ]
+    .iter()
+    .any(|denied| event.contains(denied));
     if let Some(image) = image.filter(|_| is_sandbox) {
         let why = format!(
             "no pod starts on it: the container runtime cannot pull the image `{image}` of the pause container"

@@ -53,6 +53,12 @@ fn cases_of_pods() -> Vec<Case> {
         ),
         pod_case("pause image that does not exist", &pause("not found")),
         pod_case(
+            "pause image of EKS that does not exist",
+            &format!(
+                "{SANDBOX} get sandbox image \"602401143452.dkr.ecr.eu-west-1.amazonaws.com/eks/pause:9\": not found"
+            ),
+        ),
+        pod_case(
             "pause image that docker cannot pull",
             "; event FailedCreatePodSandBox: Failed to create pod sandbox: rpc error: code = Unknown desc = failed pulling image \
              \"a.example/eks/pause:3.1\": Error response from daemon: Get \"https://a.example/v2/\": no basic auth credentials",
