@@ -6,7 +6,7 @@
 use crate::cloudformation;
 use crate::error::ImportError;
 use crate::input::Import;
-use crate::machine::{FileFormat, Imported};
+use crate::machine::{FileFormat, Imported, UnreadMachine};
 use crate::tree::{Tree, TreeValue};
 
 /// Services, kinds, and the type of the resource in CloudFormation.
@@ -62,12 +62,37 @@ pub(crate) fn read(input: &Import<'_>, manifests: &[&Tree]) -> Result<Imported, 
             why: "no manifest of it starts machines with user data".to_owned(),
             hint: "give the LaunchTemplate, the Nodegroup, the AutoScalingGroup or the Instance".to_owned(),
         },
-        other => other,
+        other => in_words_of_manifests(other),
     })?;
+    let unread = imported.unread.into_iter();
     Ok(Imported {
+        unread: unread
+            .map(|unread| UnreadMachine {
+                error: in_words_of_manifests(unread.error),
+                ..unread
+            })
+            .collect(),
         format: FileFormat::Ack,
         ..imported
     })
+}
+
+/// Manifests have no functions of CloudFormation.
+fn in_words_of_manifests(error: ImportError) -> ImportError {
+    match error {
+        ImportError::Invalid {
+            line,
+            column,
+            problem,
+            hint,
+        } if hint.contains("Fn::Base64") => ImportError::Invalid {
+            line,
+            column,
+            problem,
+            hint: "give the base64 of the user data, as `base64 -w 0 FILE` prints it".to_owned(),
+        },
+        other => other,
+    }
 }
 
 /// The service in the API group of a manifest, such as `ec2`.

@@ -88,3 +88,13 @@ fn manifests_without_machines_say_what_is_missing() {
         "{error}"
     );
 }
+
+#[test]
+fn user_data_that_is_not_encoded_has_a_remedy_for_manifests() {
+    let text = "apiVersion: ec2.services.k8s.aws/v1alpha1\nkind: LaunchTemplate\nmetadata: { name: x }\nspec:\n  name: x\n  data:\n    userData: |\n      #!/bin/bash\n      /etc/eks/bootstrap.sh demo\n";
+    let error = refused("x.yaml", text);
+    assert!(
+        error.contains("base64 -w 0") && !error.contains("Fn::"),
+        "{error}"
+    );
+}
