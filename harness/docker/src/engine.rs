@@ -14,6 +14,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::error::{DEFAULT_HOST, DockerError};
+use crate::image_volumes::ImageVolume;
 use crate::object::ObjectKind;
 use crate::privileges::Privileges;
 use crate::removal::Remover;
@@ -40,8 +41,8 @@ struct Connection {
     time_factor: TimeFactor,
     /// Probed once: privileges do not change while an engine runs.
     privileges: Mutex<Option<Privileges>>,
-    /// The complete volumes of images, by the image's name; `None` for an image without one.
-    usr_volumes: Mutex<HashMap<String, Option<String>>>,
+    /// The complete volumes of images, by the image's name; empty for an image without one.
+    image_volumes: Mutex<HashMap<String, Vec<ImageVolume>>>,
 }
 
 /// What an engine reports about itself and its host.
@@ -160,7 +161,7 @@ impl Engine {
                 cache: cache.into(),
                 time_factor,
                 privileges,
-                usr_volumes: Mutex::default(),
+                image_volumes: Mutex::default(),
             }),
         })
     }
@@ -214,8 +215,8 @@ impl Engine {
         &self.inner.cache
     }
 
-    pub(crate) fn known_usr_volumes(&self) -> &Mutex<HashMap<String, Option<String>>> {
-        &self.inner.usr_volumes
+    pub(crate) fn known_image_volumes(&self) -> &Mutex<HashMap<String, Vec<ImageVolume>>> {
+        &self.inner.image_volumes
     }
 
     pub(crate) fn known_privileges(&self) -> &Mutex<Option<Privileges>> {

@@ -27,8 +27,8 @@ pub(crate) const SOURCE: &str = "nodejoin.source";
 pub(crate) const STATE: &str = "nodejoin.state";
 /// What an imported image has, as JSON.
 pub(crate) const FACTS: &str = "nodejoin.facts";
-/// Name of the image whose files below /usr a volume holds.
-pub(crate) const USR_OF: &str = "nodejoin.usr-of";
+/// Name of the image of which a volume has a folder.
+pub(crate) const FOLDER_OF: &str = "nodejoin.folder-of";
 /// Version of the Kubernetes programs in the image.
 pub(crate) const KUBERNETES: &str = "nodejoin.kubernetes";
 

@@ -13,7 +13,7 @@
 //! | `engine.rs`, `exec.rs`, `privileges.rs`, `privilege_probe.rs` | What is this engine, and what does it allow? |
 //! | `labels.rs`, `object.rs`, `owner.rs` | Who owns an object, and is the owner alive? |
 //! | `run.rs`, `start.rs`, `ledger.rs`, `teardown.rs`, `removal.rs` | How are objects created and removed? |
-//! | `usr_volume.rs` | How do nodes read programs on an engine with slow storage? |
+//! | `image_volumes.rs` | How do nodes read files of their image on an engine with slow storage? |
 //! | `sweep.rs` | What did dead runs leave? |
 //! | `doctor/` | Does this machine have what a run needs? |
 //! | `file_lock.rs` | Which process builds or unpacks in a shared cache folder? |
@@ -37,6 +37,7 @@ mod exec;
 mod extract;
 mod file_lock;
 mod image_problem;
+mod image_volumes;
 mod images;
 mod labels;
 mod ledger;
@@ -56,12 +57,12 @@ mod start;
 mod subnet;
 mod sweep;
 mod teardown;
-mod usr_volume;
 
 pub use engine::{Engine, EngineFacts, ImageStore};
 pub use error::DockerError;
 pub use exec::{ExecOutput, OutputLines};
 pub use image_problem::ImageProblem;
+pub use image_volumes::ImageVolume;
 pub use images::{
     DownloadProgress, ImageEvent, ImageProgress, ImageRef, Images, KubernetesRelease, ListedImage, Pruned,
     TOOLS,

@@ -88,15 +88,15 @@ pub async fn boot(run: &Run, request: &NodeRequest<'_>) -> Result<Node, NodeErro
         .map_err(failed("look up the privileges of"))?;
     let machine = request.plan.instance.machine();
     let facts = run.engine().facts();
-    let usr_volume = run.engine().usr_volume(&image.name).await;
+    let volumes = run.engine().image_volumes(&image.name).await;
     let host = HostWorkarounds {
-        mounts_usr: usr_volume.is_some(),
+        mounts_image_folders: !volumes.is_empty(),
         ..HostWorkarounds::of(facts.cgroup_version, &privileges, image).for_machine(facts, machine)
     };
     let archive = layer::archive(request, host, run.engine().time_factor())?;
     let limits = ContainerLimits::of(machine, request.plan.limits.processes, facts);
     let has_store = layer::has_disk_tools(request.plan);
-    let container = container::request(run, image, &privileges, limits, has_store, usr_volume, archive)
+    let container = container::request(run, image, &privileges, limits, has_store, &volumes, archive)
         .with_labels(request.labels.clone());
     let requested = SystemTime::now();
     let started = run

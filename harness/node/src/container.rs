@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use nodejoin_core::plan::machine::MachineSize;
-use nodejoin_docker::{EngineFacts, ImageRef, Privileges, Run};
+use nodejoin_docker::{EngineFacts, ImageRef, ImageVolume, Privileges, Run};
 use testcontainers::bollard::models::{
     DeviceMapping, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount, MountType,
 };
@@ -19,8 +19,10 @@ use crate::tools::Tools;
 const VOLUME: &str = "/var/lib";
 /// The data of the instance store, whose disks are mounted in place of these folders.
 const STORE: &str = "/opt/nodejoin/store";
-/// The files of the image below /usr on an engine with slow storage, and what the node changes of them.
-const USR: [&str; 2] = ["/opt/nodejoin/usr/image", "/opt/nodejoin/usr/changes"];
+/// Folders of the image on an engine with slow storage, each with its name below this one.
+const FOLDERS: &str = "/opt/nodejoin/folders";
+/// What the node changes of them.
+const CHANGES: &str = "/opt/nodejoin/changes";
 
 /// What a node can use of its host, so that a script that goes wrong harms its own node only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,16 +59,16 @@ pub(crate) fn request(
     privileges: &Privileges,
     limits: ContainerLimits,
     has_store: bool,
-    usr_volume: Option<String>,
+    volumes: &[ImageVolume],
     archive: Vec<u8>,
 ) -> ContainerRequest<GenericImage> {
     let (name, tag) = image.name.rsplit_once(':').unwrap_or((&image.name, "latest"));
     let store = has_store.then_some(STORE);
-    let volumes = std::iter::once(VOLUME).chain(store);
-    let mut mounts: Vec<_> = volumes.map(|target| run.volume_mount(target)).collect();
-    if let Some(volume) = usr_volume {
-        mounts.push(image_files(volume));
-        mounts.push(run.volume_mount(USR[1]));
+    let own = std::iter::once(VOLUME).chain(store);
+    let mut mounts: Vec<_> = own.map(|target| run.volume_mount(target)).collect();
+    mounts.extend(volumes.iter().map(image_folder));
+    if !volumes.is_empty() {
+        mounts.push(run.volume_mount(CHANGES));
     }
     let privileges = privileges.clone();
     let engine = run.engine().facts().clone();
@@ -84,11 +86,11 @@ pub(crate) fn request(
         })
 }
 
-/// The mount of a volume with files of the image, which all nodes share.
-fn image_files(volume: String) -> Mount {
+/// The mount of a volume with a folder of the image, which all nodes share.
+fn image_folder(volume: &ImageVolume) -> Mount {
     Mount {
-        source: Some(volume),
-        target: Some(USR[0].to_owned()),
+        source: Some(volume.name.clone()),
+        target: Some(format!("{FOLDERS}{}", volume.folder)),
         typ: Some(MountType::VOLUME),
         read_only: Some(true),
         ..Mount::default()

@@ -17,8 +17,8 @@ pub(crate) struct HostWorkarounds {
     pub(crate) forces_cgroup_v1: bool,
     /// The host has fewer processors or less memory than the instance type.
     pub(crate) is_smaller: bool,
-    /// Mounts an overlay at /usr, because the storage of the engine is slow.
-    pub(crate) mounts_usr: bool,
+    /// Mounts overlays at /usr, /etc and /var/log, because the storage of the engine is slow.
+    pub(crate) mounts_image_folders: bool,
 }
 
 /// The first systemd that refuses control groups of version 1.
@@ -34,7 +34,7 @@ impl HostWorkarounds {
             permits_cgroup_v1: cgroup_version == 1 && refuses_cgroup_v1(Minor::of(&image.kubernetes)),
             forces_cgroup_v1: cgroup_version == 1 && systemd.is_some_and(|major| major >= REFUSES_CGROUP_V1),
             is_smaller: false,
-            mounts_usr: false,
+            mounts_image_folders: false,
         }
     }
 

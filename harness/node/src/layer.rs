@@ -26,12 +26,15 @@ pub(crate) const ARCHIVE: &str = "/opt/nodejoin.tar";
 ///
 /// A second boot unpacks nothing, so that changes by scripts remain.
 ///
-/// On an engine with slow storage, /usr becomes an overlay of the kernel, at each boot and before the archive is
-/// unpacked. Its layers are then unmounted, which leaves them to the overlay alone: root on the node could otherwise
-/// make the volume that all nodes share writable.
-const COMMAND: &str = "usr=/opt/nodejoin/usr; if [ -d $usr/image/bin ]; then \
-     mkdir -p $usr/changes/upper $usr/changes/work && mount -t overlay \
-     -o lowerdir=$usr/image,upperdir=$usr/changes/upper,workdir=$usr/changes/work overlay /usr && umount $usr/image $usr/changes || :; fi; if [ -e /opt/nodejoin.tar ]; then \
+/// On an engine with slow storage, folders of the image become overlays of the kernel, at each boot and before the
+/// archive is unpacked. Their layers are then unmounted, which leaves them to the overlays alone: root on the node could
+/// otherwise make the volumes that all nodes share writable. The engine's own mounts below /etc would stay behind the
+/// overlay.
+const COMMAND: &str = "cd /opt/nodejoin 2>/dev/null; if [ -d folders/usr/bin ]; then \
+     umount /etc/hostname /etc/hosts /etc/resolv.conf 2>/dev/null; \
+     for name in etc var/log usr; do mkdir -p changes/$name changes/of/$name && mount -t overlay \
+     -o lowerdir=folders/$name,upperdir=changes/$name,workdir=changes/of/$name overlay /$name && umount folders/$name || :; done; \
+     umount changes || :; fi; cd /; if [ -e /opt/nodejoin.tar ]; then \
      tar --extract --file /opt/nodejoin.tar --directory / opt/nodejoin/remove && . /opt/nodejoin/remove && \
      tar --extract --file /opt/nodejoin.tar --directory / && rm /opt/nodejoin.tar || exit 98; fi; exec /opt/nodejoin/enter";
 

@@ -70,7 +70,7 @@ impl Builder {
                 }
             }
         }
-        self.engine.remove_obsolete_usr_volumes().await?;
+        self.engine.remove_obsolete_volumes().await?;
         let mut dangling = DanglingBuilds::default();
         dangling.remove_all(&self.engine, false).await?;
         pruned.removed.extend(dangling.removed);

@@ -73,7 +73,7 @@ fn has(kind: DeviationKind, request: &NodeRequest<'_>, host: HostWorkarounds) ->
         DeviationKind::MachineViews => instance.machine().is_some(),
         DeviationKind::DiskTools => has_disk_tools(request.plan),
         DeviationKind::SmallerHost => host.is_smaller,
-        DeviationKind::MountedUsr => host.mounts_usr,
+        DeviationKind::MountedFolders => host.mounts_image_folders,
         DeviationKind::CloudInitDataSource => engine == UserDataEngine::CloudInit,
         DeviationKind::DirectUserData => engine == UserDataEngine::Direct && !lacks(ImagePart::CloudInit),
         DeviationKind::ReplacedAuthority => replaced.contains(&ReplacedValue::CertificateAuthority),

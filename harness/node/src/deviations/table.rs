@@ -87,9 +87,9 @@ deviations! {
         why: "this host has fewer processors or less memory than the instance type",
     }
     /// /usr is a mount of its own.
-    MountedUsr = "mounted-usr" {
+    MountedFolders = "mounted-folders" {
         when: "a container engine with the storage driver fuse-overlayfs",
-        what: "/usr is an overlay of its own, so `mount` lists it, and hard links between it and other folders fail",
+        what: "/usr, /etc and /var/log are overlays of their own, so `mount` lists them, and hard links between them and other folders fail",
         why: "the storage driver of the container engine is slow",
     }
     /// The disks of the instance are views.

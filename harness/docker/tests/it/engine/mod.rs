@@ -2,6 +2,7 @@
 
 mod builds;
 mod doctor;
+mod image_volumes;
 mod images;
 mod imports;
 mod kubernetes;
@@ -9,4 +10,3 @@ mod privileges;
 mod run;
 mod support;
 mod sweep;
-mod usr_volume;

@@ -1,4 +1,4 @@
-//! Volumes with the files of an image below /usr, on an engine whose storage driver runs in user space.
+//! Volumes with folders of an image, on an engine whose storage driver runs in user space.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use nodejoin_docker::{Engine, ImageSettings, Images};
 
 use super::support::{build, engine, shell_image, sweep_lock};
 
-const IMAGE: &str = "nodejoin-test-usr:1";
+const IMAGE: &str = "nodejoin-test-volumes:1";
 
 async fn volumes(engine: &Engine, image: &str) -> Vec<String> {
-    let filters = HashMap::from([("label", vec![format!("nodejoin.usr-of={image}")])]);
+    let filters = HashMap::from([("label", vec![format!("nodejoin.folder-of={image}")])]);
     let options = ListVolumesOptionsBuilder::new().filters(&filters).build();
     let listed = engine.docker().list_volumes(Some(options)).await.unwrap();
     let mut names: Vec<_> = listed
@@ -61,27 +61,31 @@ async fn has_file(engine: &Engine, volume: &str, path: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_volume_is_made_for_all_processes_and_goes_with_its_image() {
+async fn volumes_are_made_once_for_all_processes_and_go_with_their_image() {
     // A sweep of another test must not remove the containers that copy.
     let _lock = sweep_lock();
     let engines = [engine().await, engine().await];
     let engine = &engines[0];
     let driver = engine.facts().storage_driver.clone();
     let (name, tag) = shell_image(engine).await;
-    let dockerfile = format!("FROM {name}:{tag}\nRUN echo here > /usr/share/of-the-image\n");
+    let dockerfile = format!(
+        "FROM {name}:{tag}\nRUN mkdir -p /etc/of && echo here > /usr/share/of-the-image && touch /etc/of/the-image\n"
+    );
     build(engine.docker(), IMAGE, &dockerfile, &[]).await;
     // Each connection stands for a process: they share no memory.
-    let (one, other) = tokio::join!(engines[0].usr_volume(IMAGE), engines[1].usr_volume(IMAGE));
+    let (one, other) = tokio::join!(engines[0].image_volumes(IMAGE), engines[1].image_volumes(IMAGE));
     assert_eq!(one, other);
     if driver == "fuse-overlayfs" {
-        let volume = one.unwrap();
-        assert_eq!(
-            volumes(engine, IMAGE).await,
-            [volume.clone(), format!("{volume}-complete")]
-        );
-        assert!(has_file(engine, &volume, "/seen/share/of-the-image").await);
+        let folders: Vec<_> = one.iter().map(|volume| volume.folder).collect();
+        assert_eq!(folders, ["/usr", "/etc", "/var/log"]);
+        let found = volumes(engine, IMAGE).await;
+        assert_eq!(found.len(), 4, "{found:?}");
+        let mark = found.iter().find(|name| name.ends_with("-complete")).unwrap();
+        let [usr, etc] = [&one[0].name, &one[1].name];
+        assert!(has_file(engine, usr, "/seen/share/of-the-image").await);
+        assert!(has_file(engine, etc, "/seen/of/the-image").await);
         // What a process left that ended while it copied is copied again.
-        for name in [&volume, &format!("{volume}-complete")] {
+        for name in [usr, mark] {
             engine
                 .docker()
                 .remove_volume(name, None::<RemoveVolumeOptions>)
@@ -89,16 +93,16 @@ async fn one_volume_is_made_for_all_processes_and_goes_with_its_image() {
                 .unwrap();
         }
         let partial = VolumeCreateRequest {
-            name: Some(volume.clone()),
+            name: Some(usr.clone()),
             ..VolumeCreateRequest::default()
         };
         engine.docker().create_volume(partial).await.unwrap();
         let third = super::support::engine().await;
-        assert_eq!(third.usr_volume(IMAGE).await, Some(volume.clone()));
-        assert!(has_file(engine, &volume, "/seen/share/of-the-image").await);
+        assert_eq!(third.image_volumes(IMAGE).await, one);
+        assert!(has_file(engine, usr, "/seen/share/of-the-image").await);
     } else {
         eprintln!("nothing to copy: the storage driver is {driver}");
-        assert_eq!(one, None);
+        assert!(one.is_empty(), "{one:?}");
     }
     let removed = engine
         .docker()

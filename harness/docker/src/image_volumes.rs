@@ -1,4 +1,4 @@
-//! Volumes with a copy of what an image has below /usr, for engines whose storage driver runs in user space.
+//! Volumes with a copy of what an image has below some folders, for engines whose storage driver runs in user space.
 //!
 //! Such a driver answers each opened file with several switches between processes, and caches no page for two
 //! containers. A volume is a plain folder of the host, which containers share and mount as the lower layer of an
@@ -21,49 +21,61 @@ use crate::owner::Owner;
 
 /// The storage driver that runs in user space.
 const DRIVER: &str = "fuse-overlayfs";
-/// The folder that is copied.
-const FOLDER: &str = "/usr";
+/// The folders that are copied, with their names in those of the volumes: those whose files a node opens and writes
+/// most.
+const FOLDERS: [(&str, &str); 3] = [("/usr", "usr"), ("/etc", "etc"), ("/var/log", "log")];
 /// Timeout of a copy by another process.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Time between two looks at a copy by another process.
 const POLL: Duration = Duration::from_millis(200);
 
-/// The volume of one image, by the image's id.
-struct UsrVolume<'a> {
+/// A volume with a folder of an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageVolume {
+    /// The folder's path in the image.
+    pub folder: &'static str,
+    /// The name of the volume.
+    pub name: String,
+}
+
+/// The volumes of one image, by the image's id.
+struct ImageVolumes<'a> {
     engine: &'a Engine,
     image: &'a str,
-    name: String,
+    /// The first digits of the id.
+    id: String,
 }
 
 impl Engine {
-    /// The name of the volume with the files of an image below /usr, which is created at first. It stays while its
-    /// image exists: `nodejoin images prune`, and the first node of another image, remove it afterwards.
+    /// The volumes with folders of an image, which are created at first. They stay while their image exists:
+    /// `nodejoin images prune`, and the first node of another image, remove them afterwards.
     ///
-    /// `None` if containers are as fast without it, or the volume could not be made: everything works without it.
-    pub async fn usr_volume(&self, image: &str) -> Option<String> {
+    /// Empty if containers are as fast without them, or they could not be made: everything works without them.
+    pub async fn image_volumes(&self, image: &str) -> Vec<ImageVolume> {
         if self.facts().storage_driver != DRIVER {
-            return None;
+            return Vec::new();
         }
-        let mut known = self.known_usr_volumes().lock().await;
-        if let Some(volume) = known.get(image) {
-            return volume.clone();
+        let mut known = self.known_image_volumes().lock().await;
+        if let Some(volumes) = known.get(image) {
+            return volumes.clone();
         }
         let (engine, name) = (self.clone(), image.to_owned());
         // Runs in its own task, so that dropping the caller does not leave the container.
-        let task = tokio::spawn(async move { UsrVolume::of(&engine, &name).await?.find_or_create().await });
+        let task =
+            tokio::spawn(async move { ImageVolumes::of(&engine, &name).await?.find_or_create().await });
         let made = task
             .await
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
-        let volume = made
-            .inspect_err(|error| tracing::debug!(image, %error, "nodes start without a volume for /usr"))
-            .ok();
-        known.insert(image.to_owned(), volume.clone());
-        volume
+        let volumes = made
+            .inspect_err(|error| tracing::debug!(image, %error, "nodes start without volumes of their image"))
+            .unwrap_or_default();
+        known.insert(image.to_owned(), volumes.clone());
+        volumes
     }
 
     /// Removes the volumes whose image does not exist, except those in use.
-    pub(crate) async fn remove_obsolete_usr_volumes(&self) -> Result<(), DockerError> {
-        let filters = HashMap::from([("label", vec![labels::USR_OF.to_owned()])]);
+    pub(crate) async fn remove_obsolete_volumes(&self) -> Result<(), DockerError> {
+        let filters = HashMap::from([("label", vec![labels::FOLDER_OF.to_owned()])]);
         let volumes = ListVolumesOptionsBuilder::new().filters(&filters).build();
         let volumes = self.docker().list_volumes(Some(volumes)).await;
         let volumes = volumes.map_err(DockerError::engine("list the volumes of", "images"))?;
@@ -73,46 +85,63 @@ impl Engine {
         for volume in volumes.volumes.unwrap_or_default() {
             let has_image = volume
                 .labels
-                .get(labels::USR_OF)
+                .get(labels::FOLDER_OF)
                 .is_some_and(|image| images.contains(image));
             if !has_image && let Err(error) = self.remove(ObjectKind::Volume, &volume.name).await {
-                tracing::debug!(volume = volume.name, %error, "a volume for /usr stays");
+                tracing::debug!(volume = volume.name, %error, "a volume of an image stays");
             }
         }
         Ok(())
     }
 }
 
-impl<'a> UsrVolume<'a> {
+impl<'a> ImageVolumes<'a> {
     async fn of(engine: &'a Engine, image: &'a str) -> Result<Self, DockerError> {
         let inspected = engine.docker().inspect_image(image).await;
         let inspected = inspected.map_err(DockerError::engine("inspect image", image))?;
         let id = inspected.id.unwrap_or_default();
         let digest = id.rsplit(':').next().unwrap_or_default();
-        let name = format!("nodejoin-usr-{}", digest.get(..12).unwrap_or(digest));
-        Ok(Self { engine, image, name })
+        let id = digest.get(..12).unwrap_or(digest).to_owned();
+        Ok(Self { engine, image, id })
     }
 
-    /// A second volume, which exists once the copy is complete: an engine changes no label of a volume.
+    fn volumes(&self) -> Vec<ImageVolume> {
+        let volume = |(folder, part)| ImageVolume {
+            folder,
+            name: self.named(part),
+        };
+        FOLDERS.map(volume).to_vec()
+    }
+
+    /// A further volume, which exists once the copies are complete: an engine changes no label of a volume.
     fn mark(&self) -> String {
-        format!("{}-complete", self.name)
+        self.named("complete")
     }
 
-    async fn find_or_create(&self) -> Result<String, DockerError> {
+    fn named(&self, part: &str) -> String {
+        format!("nodejoin-image-{}-{part}", self.id)
+    }
+
+    /// The mark, then the volumes.
+    fn names(&self) -> impl Iterator<Item = String> {
+        std::iter::once(self.mark()).chain(self.volumes().into_iter().map(|volume| volume.name))
+    }
+
+    async fn find_or_create(&self) -> Result<Vec<ImageVolume>, DockerError> {
         let deadline = Instant::now() + self.engine.time_factor().scale(TIMEOUT);
         loop {
             if self.is_complete().await? {
-                return Ok(self.name.clone());
+                return Ok(self.volumes());
             }
             // The name of a container is the lock: only one exists, and a sweep removes that of a dead process.
-            let lock = format!("{}-lock", self.name);
+            let lock = self.named("lock");
             if self.create(&lock, Vec::new()).await? {
                 let made = self.copy().await;
                 self.engine.remove(ObjectKind::Container, &lock).await?;
                 made?;
             } else if Instant::now() > deadline {
                 return Err(DockerError::TimedOut {
-                    operation: "wait for the volume of image",
+                    operation: "wait for the volumes of image",
                     object: self.image.to_owned(),
                     timeout: Some(self.engine.time_factor().scale(TIMEOUT)),
                 });
@@ -123,7 +152,7 @@ impl<'a> UsrVolume<'a> {
     }
 
     async fn is_complete(&self) -> Result<bool, DockerError> {
-        for name in [self.mark(), self.name.clone()] {
+        for name in self.names() {
             match self.engine.docker().inspect_volume(&name).await {
                 Ok(_) => {}
                 Err(error) if status(&error) == Some(404) => return Ok(false),
@@ -133,26 +162,29 @@ impl<'a> UsrVolume<'a> {
         Ok(true)
     }
 
-    /// The engine copies what an image has at the place of an empty volume when it creates a container.
+    /// The engine copies what an image has at the places of empty volumes when it creates a container.
     async fn copy(&self) -> Result<(), DockerError> {
         if self.is_complete().await? {
             return Ok(());
         }
-        self.engine.remove_obsolete_usr_volumes().await?;
+        self.engine.remove_obsolete_volumes().await?;
         // What an ended process has copied may be incomplete. The mark is removed first.
-        let container = format!("{}-copy", self.name);
+        let container = self.named("copy");
         self.engine.remove(ObjectKind::Container, &container).await?;
-        for name in [self.mark(), self.name.clone()] {
+        for name in self.names() {
             self.engine.remove(ObjectKind::Volume, &name).await?;
         }
-        self.create_volume(&self.name).await?;
-        let mount = Mount {
-            source: Some(self.name.clone()),
-            target: Some(FOLDER.to_owned()),
-            typ: Some(MountType::VOLUME),
-            ..Mount::default()
-        };
-        let is_copied = self.create(&container, vec![mount]).await?;
+        let mut mounts = Vec::new();
+        for volume in self.volumes() {
+            self.create_volume(&volume.name).await?;
+            mounts.push(Mount {
+                source: Some(volume.name),
+                target: Some(volume.folder.to_owned()),
+                typ: Some(MountType::VOLUME),
+                ..Mount::default()
+            });
+        }
+        let is_copied = self.create(&container, mounts).await?;
         self.engine.remove(ObjectKind::Container, &container).await?;
         if !is_copied {
             return Err(DockerError::Unexpected {
@@ -167,7 +199,7 @@ impl<'a> UsrVolume<'a> {
         let request = VolumeCreateRequest {
             name: Some(name.to_owned()),
             labels: Some(HashMap::from([(
-                labels::USR_OF.to_owned(),
+                labels::FOLDER_OF.to_owned(),
                 self.image.to_owned(),
             )])),
             ..VolumeCreateRequest::default()
@@ -188,7 +220,12 @@ impl<'a> UsrVolume<'a> {
         let body = ContainerCreateBody {
             image: Some(self.image.to_owned()),
             entrypoint: Some(vec!["true".to_owned()]),
-            labels: Some(labels::of("usr", "usr", &Owner::current(), SystemTime::now())),
+            labels: Some(labels::of(
+                "image-volumes",
+                "image-volumes",
+                &Owner::current(),
+                SystemTime::now(),
+            )),
             host_config: Some(host),
             ..ContainerCreateBody::default()
         };
