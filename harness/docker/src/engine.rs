@@ -14,7 +14,6 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::error::{DEFAULT_HOST, DockerError};
-use crate::image_volumes::ImageVolume;
 use crate::object::ObjectKind;
 use crate::privileges::Privileges;
 use crate::removal::Remover;
@@ -43,6 +42,15 @@ struct Connection {
     privileges: Mutex<Option<Privileges>>,
     /// The complete volumes of images, by the image's name; empty for an image without one.
     image_volumes: Mutex<HashMap<String, Vec<ImageVolume>>>,
+}
+
+/// A volume with a folder of an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageVolume {
+    /// The folder's path in the image.
+    pub folder: &'static str,
+    /// The name of the volume.
+    pub name: String,
 }
 
 /// What an engine reports about itself and its host.

@@ -13,7 +13,7 @@ use bollard::query_parameters::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, ImageVolume};
 use crate::error::{DockerError, status};
 use crate::labels;
 use crate::object::ObjectKind;
@@ -28,15 +28,6 @@ const FOLDERS: [(&str, &str); 3] = [("/usr", "usr"), ("/etc", "etc"), ("/var/log
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Time between two looks at a copy by another process.
 const POLL: Duration = Duration::from_millis(200);
-
-/// A volume with a folder of an image.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageVolume {
-    /// The folder's path in the image.
-    pub folder: &'static str,
-    /// The name of the volume.
-    pub name: String,
-}
 
 /// The volumes of one image, by the image's id.
 struct ImageVolumes<'a> {

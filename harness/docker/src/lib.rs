@@ -58,11 +58,10 @@ mod subnet;
 mod sweep;
 mod teardown;
 
-pub use engine::{Engine, EngineFacts, ImageStore};
+pub use engine::{Engine, EngineFacts, ImageStore, ImageVolume};
 pub use error::DockerError;
 pub use exec::{ExecOutput, OutputLines};
 pub use image_problem::ImageProblem;
-pub use image_volumes::ImageVolume;
 pub use images::{
     DownloadProgress, ImageEvent, ImageProgress, ImageRef, Images, KubernetesRelease, ListedImage, Pruned,
     TOOLS,

@@ -114,6 +114,33 @@ pub(crate) fn instance_attribute(document: &Tree) -> Reading {
     reading
 }
 
+/// The error for outputs of `aws` that describe machines without their user data.
+pub(crate) fn without_user_data(document: &Tree) -> Option<ImportError> {
+    const VERSIONS: &str =
+        "aws ec2 describe-launch-template-versions --launch-template-name NAME --versions N";
+    let (key, command, next) = [
+        (
+            "Reservations",
+            "aws ec2 describe-instances",
+            "aws ec2 describe-instance-attribute --attribute userData --instance-id ID",
+        ),
+        ("LaunchTemplates", "aws ec2 describe-launch-templates", VERSIONS),
+        (
+            "AutoScalingGroups",
+            "aws autoscaling describe-auto-scaling-groups",
+            VERSIONS,
+        ),
+        ("nodegroup", "aws eks describe-nodegroup", VERSIONS),
+    ]
+    .into_iter()
+    .find(|(key, ..)| document.get(key).is_some_and(|value| value.text().is_none()))?;
+    Some(ImportError::NoMachine {
+        format: format!("the output of `{command}`"),
+        why: format!("`{key}` has no user data"),
+        hint: format!("give the output of `{next}`"),
+    })
+}
+
 /// Whether a document is what `--launch-template-data` or `run-instances` takes.
 pub(crate) fn is_instance_data(document: &Tree) -> bool {
     let is_data = ["ImageId", "InstanceType", "MetadataOptions", "TagSpecifications"]

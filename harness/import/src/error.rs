@@ -6,6 +6,23 @@ pub enum ImportError {
     /// No format fits.
     #[error("`{name}` is not user data and not a file of a tool that nodejoin knows; it begins with {begin}")]
     NotRecognized { name: String, begin: String },
+    /// A document of an unknown tool, with user data in it.
+    #[error("{}{}", at(.line), inside(.paths))]
+    UserDataInside {
+        line: Option<usize>,
+        /// As jq writes them.
+        paths: Vec<String>,
+        /// Prints the first of them, and tries it.
+        command: String,
+    },
+    /// A text that mentions a program by which nodes join, and is not a script.
+    #[error("{}{}", at(.line), other_text(.name, .kind))]
+    OtherText {
+        line: Option<usize>,
+        name: String,
+        /// With its article.
+        kind: &'static str,
+    },
     /// A source text that a tool renders to user data.
     #[error("{}{kind} that is not rendered yet", at(.line))]
     NotRendered {
@@ -68,6 +85,8 @@ impl ImportError {
             Self::Invalid { .. } => true,
             Self::OfUserData { error, .. } => error.is_mistake(),
             Self::NotRecognized { .. }
+            | Self::UserDataInside { .. }
+            | Self::OtherText { .. }
             | Self::NotRendered { .. }
             | Self::UnknownUntilApply { .. }
             | Self::OnlyAHash { .. }
@@ -87,6 +106,11 @@ impl ImportError {
                  Cluster API"
                     .to_owned()
             }
+            Self::UserDataInside { command, .. } => format!("give that text alone: `{command}`"),
+            Self::OtherText { .. } => {
+                "give the user data alone; if it is a script, begin it with `#!/bin/bash`: cloud-init runs no other"
+                    .to_owned()
+            }
             Self::NotRendered { command, .. } => format!("render it with {command}, and give the result"),
             Self::UnknownUntilApply { hint, .. }
             | Self::OnlyAHash { hint, .. }
@@ -102,9 +126,11 @@ impl ImportError {
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         match self {
-            Self::NotRendered { line, .. } | Self::OutOfScope { line, .. } | Self::Invalid { line, .. } => {
-                *line
-            }
+            Self::UserDataInside { line, .. }
+            | Self::OtherText { line, .. }
+            | Self::NotRendered { line, .. }
+            | Self::OutOfScope { line, .. }
+            | Self::Invalid { line, .. } => *line,
             Self::NotRecognized { .. }
             | Self::UnknownUntilApply { .. }
             | Self::OnlyAHash { .. }
@@ -134,6 +160,16 @@ impl ImportError {
                 problem,
                 hint,
             },
+            Self::UserDataInside { paths, command, .. } => Self::UserDataInside {
+                line: Some(number),
+                paths,
+                command,
+            },
+            Self::OtherText { name, kind, .. } => Self::OtherText {
+                line: Some(number),
+                name,
+                kind,
+            },
             other @ (Self::NotRecognized { .. }
             | Self::UnknownUntilApply { .. }
             | Self::OnlyAHash { .. }
@@ -150,6 +186,8 @@ impl ImportError {
             Self::OutOfScope { what, why, .. } => format!("{what} is out of scope: {why}"),
             Self::NotRendered { kind, .. } => format!("{kind} that is not rendered yet"),
             Self::OfUserData { error, .. } => error.problem(),
+            Self::UserDataInside { paths, .. } => inside(paths),
+            Self::OtherText { name, kind, .. } => other_text(name, kind),
             Self::NotRecognized { .. }
             | Self::UnknownUntilApply { .. }
             | Self::OnlyAHash { .. }
@@ -162,6 +200,23 @@ impl ImportError {
 fn in_user_data(error: &ImportError) -> String {
     let of_line = error.line().map(|line| format!("line {line} of the user data: "));
     format!("{}{}", of_line.unwrap_or_default(), error.problem())
+}
+
+fn inside(paths: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<String> = paths.iter().take(SHOWN).map(|path| format!("`{path}`")).collect();
+    let more = match paths.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "a file of a tool that nodejoin does not know, with user data at {}{more}",
+        shown.join(", ")
+    )
+}
+
+fn other_text(name: &str, kind: &str) -> String {
+    format!("`{name}` is {kind}, not user data")
 }
 
 fn at(line: &Option<usize>) -> String {

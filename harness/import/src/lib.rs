@@ -29,6 +29,7 @@
 //! | `toml_table` | settings of Bottlerocket as tables |
 //! | `eks` | the part that EKS appends in a managed node group |
 //! | `template` | files that a tool has not rendered yet |
+//! | `other_text` | files of no known tool that contain user data |
 //! | `reading` | collects machines |
 //! | `ec2` | launch template versions, instance attributes, launch configurations |
 //! | `karpenter` | EC2NodeClass with NodePool |
@@ -64,6 +65,7 @@ mod karpenter;
 mod known_fields;
 mod machine;
 mod mime;
+mod other_text;
 mod pulumi;
 mod rancher;
 mod reading;

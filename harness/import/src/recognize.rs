@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use nodejoin_core::user_data::LIMIT;
 
-use crate::adopt::{filled, leave_out_others};
+use crate::adopt::{calls_bootstrap_program, filled, leave_out_others};
 use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::{FileFormat, Imported, UnreadMachine};
+use crate::other_text::Printer;
 use crate::source_lines::{in_file, of_user_data};
 use crate::tree::{Tree, json, yaml};
 use crate::{
-    ack, cloudformation, cluster_api, crossplane, ec2, eksctl, karpenter, mime, pulumi, rancher, scope,
-    template, terraform, text,
+    ack, cloudformation, cluster_api, crossplane, ec2, eksctl, karpenter, mime, other_text, pulumi, rancher,
+    scope, template, terraform, text,
 };
 
 /// Layers of gzip and base64 around a text.
@@ -164,13 +165,27 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
     if text::format(content).is_some() {
         return user_data(input, bytes, content);
     }
-    if is_json(body) {
+    if is_json(body) && !other_text::is_console(body) {
         return of_documents(input, vec![json(body)?], content);
     }
+    let documents = yaml(content.trim_start_matches('\u{feff}'));
     if is_yaml(body) {
-        return of_documents(input, yaml(content.trim_start_matches('\u{feff}'))?, content);
+        return of_documents(input, documents?, content);
     }
-    user_data(input, bytes, content)
+    // A cloud-config without its first line, which cloud-init ignores.
+    if text::has_cloud_config_keys(content) {
+        return user_data(input, bytes, content);
+    }
+    // A script is YAML, too: one text.
+    let has_names = |document: &Tree| document.entries().iter().all(|(key, _)| !key.contains(' '));
+    let is_document =
+        |document: &Tree| (document.is_map() && has_names(document)) || !document.items().is_empty();
+    match documents {
+        Ok(documents) if !documents.is_empty() && documents.iter().all(is_document) => {
+            Err(other_documents(input, &documents, Printer::Yq, content))
+        }
+        Ok(_) | Err(_) => user_data(input, bytes, content),
+    }
 }
 
 fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Result<Imported, ImportError> {
@@ -213,7 +228,17 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
     {
         return found;
     }
-    Err(not_recognized(input, &content))
+    let printer = if is_json(content.trim_start()) {
+        Printer::Jq
+    } else {
+        Printer::Yq
+    };
+    Err(other_documents(input, &documents, printer, &content))
+}
+
+fn other_documents(input: &Import<'_>, documents: &[Tree], printer: Printer, content: &str) -> ImportError {
+    let inside = other_text::inside(documents, printer, input.name);
+    inside.unwrap_or_else(|| not_recognized(input, content))
 }
 
 /// A stream of manifests for Kubernetes.
@@ -273,6 +298,9 @@ fn of_document(input: &Import<'_>, document: &Tree) -> Option<Result<Imported, I
     if is_version(document) {
         return Some(launch_template_versions(std::slice::from_ref(document)));
     }
+    if let Some(error) = ec2::without_user_data(document) {
+        return Some(Err(error));
+    }
     if document.get("UserData").is_some_and(Tree::is_map) {
         return Some(ec2::instance_attribute(document).finish("", ""));
     }
@@ -329,12 +357,30 @@ fn user_data(input: &Import<'_>, bytes: &[u8], content: &str) -> Result<Imported
     match text::format(content) {
         Some(format) => whole_file(input, bytes, content, format),
         None if text::is_bootstrap_script(content) => {
+            check_script(input, content)?;
             whole_file(input, bytes, content, FileFormat::ShellScript)
         }
         None if input.name.ends_with(".ps1") && !content.trim().is_empty() => {
             whole_file(input, bytes, content, FileFormat::WindowsScript)
         }
         None => Err(not_recognized(input, content)),
+    }
+}
+
+/// Rejects a text without `#!` that is another kind of file, or calls no bootstrap program.
+fn check_script(input: &Import<'_>, content: &str) -> Result<(), ImportError> {
+    let other = |kind, line| ImportError::OtherText {
+        line,
+        name: input.name.to_owned(),
+        kind,
+    };
+    if text::has_cloud_config_keys(content) {
+        return Ok(());
+    }
+    match other_text::kind(content) {
+        Some((kind, line)) => Err(other(kind, Some(line))),
+        None if calls_bootstrap_program(content) => Ok(()),
+        None => Err(other("a text that calls no bootstrap program", None)),
     }
 }
 

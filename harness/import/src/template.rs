@@ -138,6 +138,9 @@ pub(crate) fn check(name: &str, text: &str) -> Result<(), ImportError> {
     if extension == "tf" || (line.is_some() && !text.starts_with("#!")) {
         return Err(not_rendered(&TERRAFORM, line));
     }
+    if extension == "json" && name.ends_with(".tf.json") {
+        return Err(not_rendered(&TERRAFORM, None));
+    }
     if text.starts_with("{\"@level\"") {
         return Err(not_rendered(&TERRAFORM_LOG, Some(1)));
     }

@@ -222,11 +222,18 @@ pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) ->
     Ok(())
 }
 
+/// Whether a text has keys of a cloud-config, also without the first line of one.
+pub(crate) fn has_cloud_config_keys(text: &str) -> bool {
+    const KEYS: [&str; 4] = ["bootcmd:", "packages:", "runcmd:", "write_files:"];
+    text.lines()
+        .any(|line| KEYS.iter().any(|key| line.starts_with(key)))
+}
+
 /// What is wrong with the beginning of a cloud-config. cloud-init looks for `#cloud-config` there only.
 fn unmarked_cloud_config(text: &str) -> Option<String> {
-    const KEYS: [&str; 4] = ["bootcmd:", "packages:", "runcmd:", "write_files:"];
-    let has_key = |line: &str| KEYS.iter().any(|key| line.starts_with(key));
-    text.lines().find(|line| has_key(line))?;
+    if !has_cloud_config_keys(text) {
+        return None;
+    }
     let comment = |line: &&str| {
         let comment = line.trim().strip_prefix('#').map(str::trim_start);
         comment.is_some_and(|comment| comment.to_ascii_lowercase().starts_with("cloud-config"))

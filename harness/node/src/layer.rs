@@ -27,9 +27,9 @@ pub(crate) const ARCHIVE: &str = "/opt/nodejoin.tar";
 /// A second boot unpacks nothing, so that changes by scripts remain.
 ///
 /// On an engine with slow storage, folders of the image become overlays of the kernel, at each boot and before the
-/// archive is unpacked. Their layers are then unmounted, which leaves them to the overlays alone: root on the node could
-/// otherwise make the volumes that all nodes share writable. The engine's own mounts below /etc would stay behind the
-/// overlay.
+/// archive is unpacked. Their layers are then unmounted, which leaves them to the overlays alone: root on the node
+/// could otherwise make the volumes that all nodes share writable. The engine's own mounts below /etc would stay behind
+/// the overlay.
 const COMMAND: &str = "cd /opt/nodejoin 2>/dev/null; if [ -d folders/usr/bin ]; then \
      umount /etc/hostname /etc/hosts /etc/resolv.conf 2>/dev/null; \
      for name in etc var/log usr; do mkdir -p changes/$name changes/of/$name && mount -t overlay \

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::kubelet_flags::READ;
-use super::shell::{ShellCommand, ShellScript};
+use super::shell::{self, ShellCommand, ShellScript};
+use crate::text::is_bootstrap_script;
 use cut_flags::CutFlag;
 
 mod cut_flags;
@@ -98,6 +99,23 @@ pub(crate) struct BootstrapCall {
     cut: Vec<CutFlag>,
     /// The lines of the script, from 1, with its first word and with its end.
     lines: (usize, usize),
+}
+
+/// Whether a text calls a bootstrap program as a script does: in a command, in a here-document, or by a variable. Other
+/// texts name it in words of their own.
+pub(crate) fn calls_bootstrap_program(text: &str) -> bool {
+    let script = shell::read(text);
+    let begins = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "/.![({_".contains(c))
+            && !word.ends_with(':')
+    };
+    let is_call = |command: &ShellCommand| {
+        command.words.first().is_some_and(|word| begins(word))
+            && is_bootstrap_script(&command.words.join(" "))
+    };
+    script.commands.iter().any(is_call)
+        || script.documents.iter().any(|text| is_bootstrap_script(text))
+        || script.variables.values().any(|value| value == BOOTSTRAP)
 }
 
 /// The calls of a script, in order.

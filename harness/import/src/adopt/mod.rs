@@ -97,6 +97,7 @@ mod yaml_text;
 
 pub use added_keys::AddedKeys;
 pub use ami::AmiFiles;
+pub(crate) use bootstrap_call::calls_bootstrap_program;
 pub use error::AdoptError;
 pub(crate) use kubelet_fields::fields as kubelet_fields;
 pub(crate) use not_nodes::leave_out_others;

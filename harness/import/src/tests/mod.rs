@@ -12,6 +12,7 @@ mod group_refusals;
 mod karpenter;
 mod lines;
 mod not_nodes;
+mod other_text;
 mod pulumi;
 mod rancher;
 mod stacks;

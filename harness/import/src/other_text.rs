@@ -1,0 +1,197 @@
+//! Files of no known tool that contain user data: where it is in a document, and the kind of a text that only mentions
+//! the programs by which nodes join.
+
+use nodejoin_core::run::shell::quoted;
+
+use crate::error::ImportError;
+use crate::text;
+use crate::tree::{Tree, TreeValue};
+
+/// The program that prints one text of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Printer {
+    Jq,
+    Yq,
+}
+
+/// The error for documents of an unknown tool with user data in them; `None` without user data.
+pub(crate) fn inside(documents: &[Tree], printer: Printer, name: &str) -> Option<ImportError> {
+    let mut found = Vec::new();
+    for (index, document) in documents.iter().enumerate() {
+        let filter = match documents.len() {
+            0 | 1 => String::new(),
+            _ => format!("select(documentIndex == {index}) | "),
+        };
+        add_texts(
+            document,
+            &TextPlace {
+                filter,
+                path: String::new(),
+            },
+            &mut found,
+        );
+    }
+    let (line, first) = found.first()?;
+    let program = match printer {
+        Printer::Jq => "jq",
+        Printer::Yq => "yq",
+    };
+    Some(ImportError::UserDataInside {
+        line: *line,
+        paths: found.iter().map(|(_, place)| place.path.clone()).collect(),
+        command: format!(
+            "{program} -r {} {} | nodejoin try -",
+            quoted(&format!("{}{}", first.filter, first.path)),
+            quoted(name)
+        ),
+    })
+}
+
+/// The place of a value: what selects its document, and its path there.
+struct TextPlace {
+    filter: String,
+    path: String,
+}
+
+impl TextPlace {
+    fn step(&self, step: &str) -> Self {
+        Self {
+            filter: self.filter.clone(),
+            path: format!("{}{step}", self.path),
+        }
+    }
+}
+
+fn add_texts(tree: &Tree, place: &TextPlace, found: &mut Vec<(Option<usize>, TextPlace)>) {
+    match &tree.value {
+        TreeValue::Scalar { text, .. } => {
+            if is_user_data(text) {
+                found.push((tree.line(), place.step("")));
+            }
+        }
+        TreeValue::List(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let begin = if place.path.is_empty() { "." } else { "" };
+                add_texts(item, &place.step(&format!("{begin}[{index}]")), found);
+            }
+        }
+        TreeValue::Map(entries) => {
+            for (key, value) in entries {
+                add_texts(value, &place.step(&key_step(key, &place.path)), found);
+            }
+        }
+    }
+}
+
+/// The step of jq and yq to a key.
+fn key_step(key: &str, path: &str) -> String {
+    let is_plain = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let begin = if path.is_empty() { "." } else { "" };
+    match is_plain {
+        true => format!(".{key}"),
+        false => format!("{begin}[{}]", serde_json::Value::from(key)),
+    }
+}
+
+/// Whether a value is user data, or its base64.
+fn is_user_data(text: &str) -> bool {
+    let is_script = |text: &str| text::format(text).is_some() || text::joins(text);
+    is_script(text)
+        || text::decoded(text.as_bytes())
+            .is_some_and(|decoded| std::str::from_utf8(&decoded).is_ok_and(is_script))
+}
+
+/// The kind of a text that is not a script, with its article, and the line that shows it.
+pub(crate) fn kind(text: &str) -> Option<(&'static str, usize)> {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let line =
+        |is_match: &dyn Fn(&str) -> bool| lines.iter().position(|line| is_match(line)).map(|at| at + 1);
+    let first = lines.iter().position(|line| !line.trim().is_empty())?;
+    let begin = lines[first].trim_start();
+    if begin.starts_with('<') {
+        return Some(("XML or HTML", first + 1));
+    }
+    if is_console(begin) {
+        return Some(("the output of a console", first + 1));
+    }
+    if let Some(at) = line(&|line| line.trim_start().starts_with("```")) {
+        return Some(("Markdown", at));
+    }
+    if let Some(at) = line(&|line| line.starts_with("@@ -")) {
+        return Some(("a patch", at));
+    }
+    if let Some(at) = line(&|line| line.starts_with("FROM ")) {
+        return Some(("a Dockerfile", at));
+    }
+    if let Some(at) = line(&|line| line == "pipeline {" || line.starts_with("pipeline {")) {
+        return Some(("a pipeline of Jenkins", at));
+    }
+    if let Some(at) = line(&is_block) {
+        return Some(("HCL", at));
+    }
+    if line(&|line| line.trim() == "end").is_some()
+        && let Some(at) = line(&|line| line.ends_with(" do"))
+    {
+        return Some(("Ruby", at));
+    }
+    if let Some(at) = recipe(&lines) {
+        return Some(("a Makefile", at));
+    }
+    around_script(&lines).map(|at| ("a text around a script", at))
+}
+
+/// Whether a line has the time of the kernel's log, such as `[   12.345678] cloud-init[812]:`.
+pub(crate) fn is_console(line: &str) -> bool {
+    let time = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    time.is_some_and(|(time, rest)| {
+        let time = time.trim_start();
+        rest.starts_with(' ')
+            && time.contains('.')
+            && time.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    })
+}
+
+/// Whether a line opens a block or a map of HCL: `inputs = {`, `source "amazon-ebs" "node" {`.
+fn is_block(line: &str) -> bool {
+    let Some(head) = line.strip_suffix('{').map(str::trim_end) else {
+        return false;
+    };
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    if let Some(name) = head.strip_suffix(" =") {
+        return is_name(name.trim());
+    }
+    let mut words = head.split(' ');
+    let is_labelled = words.next().is_some_and(is_name);
+    let labels: Vec<&str> = words.collect();
+    let is_label = |word: &&str| word.len() > 2 && word.starts_with('"') && word.ends_with('"');
+    is_labelled && !labels.is_empty() && labels.iter().all(is_label)
+}
+
+/// The line of a target whose commands follow, each after a tab.
+fn recipe(lines: &[&str]) -> Option<usize> {
+    let is_target = |line: &str| {
+        let name = line.split(':').next().unwrap_or_default();
+        name.len() < line.len() && !name.is_empty() && !name.contains([' ', '"', '\'', '$', '/', '\t'])
+    };
+    let at = lines
+        .windows(2)
+        .position(|pair| is_target(pair[0]) && pair[1].starts_with('\t'))?;
+    Some(at + 1)
+}
+
+/// The line of a `#!` behind text that is neither a comment nor a here-document.
+fn around_script(lines: &[&str]) -> Option<usize> {
+    let has_document = lines.iter().any(|line| line.contains("<<"));
+    let at = lines
+        .iter()
+        .position(|line| line.trim_start().starts_with("#!/"))?;
+    let mut before = lines[..at].iter().filter(|line| !line.trim().is_empty());
+    let is_text = before.any(|line| !line.trim_start().starts_with('#'));
+    (is_text && !has_document).then_some(at + 1)
+}

@@ -1,0 +1,122 @@
+//! Files of no known tool that contain user data, and texts that only mention how nodes join.
+
+use super::{all_refused, base64, read_with};
+use crate::{FileFormat, ImportError};
+
+const CALL: &str = "/etc/eks/bootstrap.sh demo";
+
+#[test]
+fn user_data_in_a_file_of_another_tool_is_named_with_its_path() {
+    let playbook = "- hosts: localhost\n  tasks:\n    - name: a worker\n      amazon.aws.ec2_instance:\n        name: worker\n        \
+                    user_data: |\n          #!/bin/bash\n          /etc/eks/bootstrap.sh demo\n";
+    let config = "apiVersion: v1\nkind: ConfigMap\ndata:\n  userdata.sh: |\n    #!/bin/bash\n    echo\n";
+    let ocean =
+        "{\"resource\": {\"spotinst_ocean_aws\": {\"demo\": {\"user_data\": \"#!/bin/bash\\necho\\n\"}}}}";
+    let workflow = "on: push\njobs:\n  nodes:\n    steps:\n      - run: |\n          cat > user-data <<EOF\n          \
+                    /etc/eks/bootstrap.sh demo\n          EOF\n";
+    let encoded = format!(
+        "workers:\n  a: {}\n  b: {}\n  c-d: |\n    #cloud-config\n    runcmd: []\n  e: |\n    #!/bin/sh\n",
+        base64("#!/bin/bash\necho\n"),
+        base64("/etc/eks/bootstrap.sh demo\n"),
+    );
+    let second = format!("a: b\n---\nuser: \"{CALL}\"\n");
+    insta::assert_snapshot!(all_refused(&[
+        ("play.yml", playbook),
+        ("config map.yaml", config),
+        ("ocean.json", ocean),
+        ("workflow.yml", workflow),
+        ("values.yaml", &encoded),
+        ("two.yaml", &second),
+    ]));
+}
+
+#[test]
+fn texts_that_are_no_scripts_are_named() {
+    let files = [
+        ("README.md", format!("# Nodes\n\n```bash\n{CALL}\n```\n")),
+        (
+            "guide.txt",
+            format!("Use this as user data:\n\n    #!/bin/bash\n    {CALL}\n"),
+        ),
+        (
+            "user-data.patch",
+            format!("--- a/u\n+++ b/u\n@@ -1 +1 @@\n-{CALL}\n+{CALL}-2\n"),
+        ),
+        ("Dockerfile", format!("FROM amazonlinux:2\nRUN {CALL}\n")),
+        (
+            "Jenkinsfile",
+            format!("pipeline {{\n  agent any\n  sh '{CALL}'\n}}\n"),
+        ),
+        (
+            "terragrunt.hcl",
+            format!("inputs = {{\n  script = \"{CALL}\"\n}}\n"),
+        ),
+        (
+            "packer.hcl",
+            format!("source \"amazon-ebs\" \"node\" {{\n  user_data = \"{CALL}\"\n}}\n"),
+        ),
+        (
+            "recipe.rb",
+            format!("aws_instance 'a' do\n  user_data <<~EOF\n    {CALL}\n  EOF\nend\n"),
+        ),
+        (
+            "Makefile",
+            format!("launch:\n\taws ec2 run-instances --user-data '{CALL}'\n"),
+        ),
+        ("page.html", format!("<pre>{CALL}</pre>\n")),
+        (
+            "console.txt",
+            format!("[   12.345678] cloud-init[812]: + {CALL}\n"),
+        ),
+        ("start.ps1", format!("$script = \"{CALL}\"\n")),
+        ("mail.txt", format!("Hello, {CALL} fails for us\n")),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    insta::assert_snapshot!(all_refused(&files));
+}
+
+#[test]
+fn scripts_without_a_first_line_for_the_shell_are_tried() {
+    for text in [
+        format!("{CALL}\n"),
+        format!("set -ex\nsudo {CALL} --kubelet-extra-args '--node-labels=a=b'\n"),
+        format!("# The user data of our nodes.\n#!/bin/bash\n{CALL}\n"),
+        format!("if ! {CALL}; then\n  shutdown -h now\nfi\n"),
+        format!("cat > /root/join <<EOF\n#!/bin/bash\n{CALL}\nEOF\nbash /root/join\n"),
+        "SCRIPT=/etc/eks/bootstrap.sh\n$SCRIPT demo\n".to_owned(),
+        format!("su - root -c \"{CALL}\"\n"),
+        "export A=b; nodeadm init --config-source file:///etc/node.yaml\n".to_owned(),
+        "kubeadm join 10.0.0.1:6443 --token a.b\n".to_owned(),
+        "function join() {\n  /etc/eks/bootstrap.sh demo\n}\njoin\n".to_owned(),
+    ] {
+        let imported = read_with("user-data", text.as_bytes(), &[]);
+        let format = imported.map(|imported| imported.format);
+        assert_eq!(
+            format.as_ref().ok(),
+            Some(&FileFormat::ShellScript),
+            "{text}: {format:?}"
+        );
+    }
+}
+
+#[test]
+fn descriptions_without_user_data_name_the_command_that_has_it() {
+    insta::assert_snapshot!(all_refused(&[
+        ("instances.json", "{\"Reservations\": [{\"Instances\": []}]}"),
+        ("templates.json", "{\"LaunchTemplates\": []}"),
+        ("groups.json", "{\"AutoScalingGroups\": []}"),
+        ("group.json", "{\"nodegroup\": {\"nodegroupName\": \"a\"}}"),
+        ("main.tf.json", "{\"resource\": {}}"),
+    ]));
+}
+
+#[test]
+fn a_file_without_user_data_stays_unknown() {
+    for text in ["a: b\n", "- a\n- b: c\n", "{\"a\": \"b\"}", "just words\n"] {
+        let error = read_with("x", text.as_bytes(), &[]).unwrap_err();
+        assert!(
+            matches!(error, ImportError::NotRecognized { .. }),
+            "{text}: {error}"
+        );
+    }
+}
