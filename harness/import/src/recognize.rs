@@ -311,6 +311,9 @@ fn of_document(input: &Import<'_>, document: &Tree) -> Option<Result<Imported, I
     if ec2::is_instance_data(document) {
         return Some(ec2::instance_data(document).finish("", ""));
     }
+    if let Some(body) = document.get("TemplateBody") {
+        return Some(template_body(input, body));
+    }
     if cloudformation::is_template(document) {
         return Some(cloudformation::read(input, document));
     }
@@ -318,6 +321,22 @@ fn of_document(input: &Import<'_>, document: &Tree) -> Option<Result<Imported, I
         return Some(pulumi::read(document));
     }
     terraform::format(document).map(|format| terraform::read(input, document, format))
+}
+
+/// `aws cloudformation get-template`, which prints a template in YAML as one text.
+fn template_body(input: &Import<'_>, body: &Tree) -> Result<Imported, ImportError> {
+    let Some(text) = body.text() else {
+        return cloudformation::read(input, body);
+    };
+    let documents = match is_json(text.trim_start()) {
+        true => vec![json(text)?],
+        false => yaml(text)?,
+    };
+    // A line of the text is not one of the file.
+    match &documents[..] {
+        [template] => cloudformation::read(input, &template.without_lines()),
+        _ => Err(not_recognized(input, text)),
+    }
 }
 
 fn launch_template_versions(versions: &[Tree]) -> Result<Imported, ImportError> {

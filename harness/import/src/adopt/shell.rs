@@ -115,6 +115,11 @@ fn delimiter(line: &str) -> Option<String> {
     (!word.is_empty()).then_some(word)
 }
 
+/// Whether a character ends a word. Others that look like a blank, such as a no-break space, are letters of a word.
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r' | '\n')
+}
+
 struct Reader {
     rest: Vec<char>,
     /// Where its lines end.
@@ -197,7 +202,7 @@ impl Reader {
         }
         match self.peek() {
             Some('(') => self.skip_nested('(', ')'),
-            Some(c) if !c.is_whitespace() && !";|&".contains(c) => drop(self.word()),
+            Some(c) if !is_blank(c) && !";|&".contains(c) => drop(self.word()),
             _ => {}
         }
     }
@@ -206,7 +211,7 @@ impl Reader {
         let mut word = String::new();
         while let Some(c) = self.peek() {
             match c {
-                c if c.is_whitespace() || ";&|<>()".contains(c) => break,
+                c if is_blank(c) || ";&|<>()".contains(c) => break,
                 '\\' => {
                     self.next();
                     match self.next() {

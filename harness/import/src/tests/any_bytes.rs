@@ -17,6 +17,7 @@ const WORDS: &[&str] = &[
     "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"\"\n\n--\n",
     "#cloud-config\n",
     "#!/bin/bash\n",
+    "\u{a0}\u{b}\u{2003}",
     "<powershell>\n& EKSBootstrap -\u{e4} '-",
     "[settings.kubernetes]\n",
     "node-taints = { a = [1] }\n",

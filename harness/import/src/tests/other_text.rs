@@ -120,3 +120,30 @@ fn a_file_without_user_data_stays_unknown() {
         );
     }
 }
+
+#[test]
+fn the_output_of_get_template_is_its_template() {
+    let template = format!(
+        "Resources:\n  Nodes:\n    Type: AWS::EC2::LaunchTemplate\n    Properties:\n      LaunchTemplateData:\n        \
+         UserData:\n          Fn::Base64: |\n            #!/bin/bash\n            {CALL}\n"
+    );
+    let output = |body: serde_json::Value| serde_json::json!({ "TemplateBody": body }).to_string();
+    let properties = serde_json::json!({ "LaunchTemplateData": { "UserData": { "Fn::Base64": format!("#!/bin/bash\n{CALL}\n") } } });
+    let resource = serde_json::json!({ "Type": "AWS::EC2::LaunchTemplate", "Properties": properties });
+    let map = serde_json::json!({ "Resources": { "Nodes": resource } });
+    for output in [
+        output(template.into()),
+        output(map.clone()),
+        output(map.to_string().into()),
+    ] {
+        let imported = read_with("template.json", output.as_bytes(), &[]).unwrap();
+        assert_eq!(imported.format, FileFormat::CloudFormation, "{output}");
+        let machine = &imported.machines[0];
+        assert_eq!(machine.name, "Nodes", "{output}");
+        assert_eq!(
+            super::user_data(machine),
+            format!("#!/bin/bash\n{CALL}\n"),
+            "{output}"
+        );
+    }
+}

@@ -49,6 +49,23 @@ impl Tree {
         Tree { value, ..*self }
     }
 
+    /// This document without its positions.
+    pub(crate) fn without_lines(&self) -> Tree {
+        let value = match &self.value {
+            TreeValue::List(items) => TreeValue::List(items.iter().map(Tree::without_lines).collect()),
+            TreeValue::Map(entries) => {
+                let without = |(key, tree): &(String, Tree)| (key.clone(), tree.without_lines());
+                TreeValue::Map(entries.iter().map(without).collect())
+            }
+            scalar @ TreeValue::Scalar { .. } => scalar.clone(),
+        };
+        Tree {
+            line: 0,
+            column: 0,
+            value,
+        }
+    }
+
     /// A text at the place of this value.
     pub(crate) fn replaced_by_text(&self, text: &str) -> Tree {
         self.replaced(TreeValue::Scalar {

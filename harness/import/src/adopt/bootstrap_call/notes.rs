@@ -12,6 +12,24 @@ use crate::words::shortened;
 /// What a message calls a script whose line it cannot find in the user data.
 const SCRIPT: &str = "the script";
 
+/// Characters that word processors and web pages write in place of those of a keyboard: each with its name, and the one
+/// that is meant.
+const TYPOGRAPHIC: [(char, &str, &str); 13] = [
+    ('\u{201c}', "a typographic quote", "\""),
+    ('\u{201d}', "a typographic quote", "\""),
+    ('\u{201e}', "a typographic quote", "\""),
+    ('\u{2018}', "a typographic quote", "'"),
+    ('\u{2019}', "a typographic quote", "'"),
+    ('\u{2010}', "a hyphen of typography", "-"),
+    ('\u{2011}', "a hyphen of typography", "-"),
+    ('\u{2013}', "a dash", "--"),
+    ('\u{2014}', "a dash", "--"),
+    ('\u{2212}', "a minus sign", "-"),
+    ('\u{a0}', "a no-break space", " "),
+    ('\u{200b}', "a space without width", ""),
+    ('\u{feff}', "a space without width", ""),
+];
+
 /// A script with calls.
 struct CallText<'a> {
     lines: &'a [String],
@@ -55,7 +73,10 @@ impl BootstrapCall {
         });
         let cut = self.cut.iter().map(|cut| text.cut(cut));
         let all = unknown.chain(joined).chain(repeated).chain(glued);
-        all.chain(literal).chain(cut).collect()
+        all.chain(literal)
+            .chain(cut)
+            .chain(text.typographic(self))
+            .collect()
     }
 
     /// The lines of a script whose blank behind the backslash ends a call: their notes are among [`Self::ignored`].
@@ -135,6 +156,29 @@ impl CallText<'_> {
                 .is_some_and(|at| self.lines.get(at).is_some_and(|line| line.contains(word)))
         };
         format!(" ({})", self.place(own.find(has_word).unwrap_or(first)))
+    }
+
+    /// The first typographic character of a call, which the shell takes for a letter.
+    fn typographic(&self, call: &BootstrapCall) -> Option<String> {
+        let (first, last) = call.lines;
+        (first..=last).find_map(|number| {
+            let line = self.lines.get(number.checked_sub(1)?)?;
+            let (found, name, meant) = TYPOGRAPHIC.iter().find(|(found, ..)| line.contains(*found))?;
+            // Neither a blank nor what has no width can be seen.
+            let shown = match meant.trim() {
+                "" => format!("U+{:04X}", u32::from(*found)),
+                _ => format!("`{found}`"),
+            };
+            let advice = match *meant {
+                "" => "remove it".to_owned(),
+                " " => "write a blank".to_owned(),
+                meant => format!("write `{meant}`"),
+            };
+            Some(format!(
+                "the call of bootstrap.sh has {name}, {shown} ({}): the shell takes it for a letter of a word; {advice}",
+                self.place(number)
+            ))
+        })
     }
 
     fn place(&self, number: usize) -> String {

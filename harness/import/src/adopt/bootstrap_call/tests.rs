@@ -173,3 +173,28 @@ fn other_commands_name_clusters_too() {
     assert_eq!(flag_of(&script, "other", "--name"), None);
     assert_eq!(kubeadm_join(&script).as_deref(), Some("a:6443"));
 }
+
+#[test]
+fn typographic_characters_are_named_with_those_that_are_meant() {
+    for (arguments, note) in [
+        (
+            "--kubelet-extra-args “--v=2”",
+            "has a typographic quote, `“` (line 1 of the script): the shell takes it for a letter of a word; write `\"`",
+        ),
+        ("--kubelet-extra-args ‘--v=2’", "write `'`"),
+        ("–use-max-pods false", "has a dash, `–` (line 1 of the script)"),
+        (
+            "--use-max-pods\u{a0}false",
+            "has a no-break space, U+00A0 (line 1 of the script): the shell takes it for a letter of a word; write a blank",
+        ),
+        (
+            "--use-max-pods \u{200b}false",
+            "U+200B (line 1 of the script): the shell takes it for a letter of a word; remove it",
+        ),
+    ] {
+        let notes = ignored(&format!("/etc/eks/bootstrap.sh demo {arguments}\n")).join("; ");
+        assert!(notes.contains(note), "{arguments}: {notes}");
+    }
+    let letters = "/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=team=ä'\n";
+    assert_eq!(ignored(letters), [""; 0]);
+}
