@@ -133,6 +133,11 @@ async fn a_cancelled_build_ends() {
         assert!(begun.elapsed() < FIRST_STEP, "{:?}", events.lock().unwrap());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    // The sweep uses another cache folder, so it does not see the file lock of the build. While it waits for its turn
+    // among other tests, a step can end and the next one begin.
+    let held = tokio::task::spawn_blocking(super::support::sweep_lock)
+        .await
+        .unwrap();
     let mut before = steps(&engine, &base_image).await;
     while before.is_empty() {
         assert!(!build.is_finished(), "the build must go on: {:?}", build.await);
@@ -142,10 +147,6 @@ async fn a_cancelled_build_ends() {
     }
     let locks = build_locks(&engine).await;
     assert_eq!(before.len(), 1, "a step runs: {before:?}");
-    // The sweep uses another cache folder, so it does not see the file lock of the build.
-    let held = tokio::task::spawn_blocking(super::support::sweep_lock)
-        .await
-        .unwrap();
     sweep(&engine, false).await.unwrap();
     drop(held);
     assert_eq!(
