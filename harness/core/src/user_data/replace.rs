@@ -150,12 +150,11 @@ impl Replacer {
     fn wrapped_value(&mut self, lines: &[&str], at: usize) -> Option<(String, usize)> {
         let first = lines[at].trim_end();
         let word = *base64_words(first).last()?;
+        if word.len() < SHORTEST_BASE64 || !is_base64(word) {
+            return None;
+        }
         let whole = &word[..word.len() - word.len() % 4];
-        let is_begin = word.len() >= SHORTEST_BASE64 && is_base64(word);
-        if !is_begin
-            || is_complete(&decode_base64(whole.as_bytes())?)?
-            || is_near(lines, at, &OTHER_AUTHORITIES)
-        {
+        if is_complete(&decode_base64(whole.as_bytes())?)? || is_near(lines, at, &OTHER_AUTHORITIES) {
             return None;
         }
         let mut joined = word.to_owned();
@@ -314,6 +313,14 @@ mod tests {
         let replaced = replace_cluster(text, &values());
         let text = String::from_utf8(replaced.bytes).unwrap();
         (text, replaced.values.into_iter().collect())
+    }
+
+    #[test]
+    fn a_line_can_end_with_any_character() {
+        // A word with a length that four does not divide, which is cut for base64.
+        for text in ["echo, \u{201c}\n", "A=\u{e4}\u{201d}\n", "\u{1f600}'"] {
+            assert_eq!(replaced(text.as_bytes()), (text.to_owned(), Vec::new()));
+        }
     }
 
     #[test]

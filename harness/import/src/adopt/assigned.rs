@@ -70,12 +70,12 @@ fn assigned(text: &str) -> Option<BTreeSet<String>> {
             let value = line[at + 1..].trim_start_matches(['"', '\'']);
             // `a+=b`, and `${a:=b}`, which sets what is unset.
             let before = line[..at].trim_end_matches(['+', ':']);
-            let start = before.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            let rest = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
             // A flag, such as `--node-labels=`, sets no variable.
-            if start.is_some_and(|start| before[start..].starts_with('-')) {
+            if rest.ends_with('-') {
                 continue;
             }
-            let name = &before[start.map_or(0, |start| start + 1)..];
+            let name = &before[rest.len()..];
             // `pool=${pool}` needs a value from elsewhere.
             if !value.starts_with(&format!("${{{name}}}")) {
                 names.insert(name.to_owned());

@@ -1,9 +1,12 @@
 //! No file makes the import panic, and none takes it long.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::{SCRIPT, base64, gzip, read_with};
+use crate::adopt;
 
 /// Beginnings that lead into the readers, and words that they look for.
 const WORDS: &[&str] = &[
@@ -39,6 +42,105 @@ const WORDS: &[&str] = &[
     "!GetAtt ",
 ];
 
+/// What pieces of scripts follow.
+const BEGINS: &[&str] = &[
+    "#!/bin/bash\n",
+    "/etc/eks/bootstrap.sh ",
+    "#cloud-config\nruncmd:\n- ",
+    "#cloud-config\nwrite_files:\n- path: /a\n  content: |\n    ",
+    "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"x\"\n\n--x\nContent-Type: text/x-shellscript\n\n",
+    "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: { name: demo }\n  kubelet:\n    flags:\n    - ",
+    "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: ",
+    "[settings.kubernetes]\napi-server = \"x\"\ncluster-certificate = \"eA==\"\ncluster-name = ",
+];
+/// Pieces of scripts, with characters that only look like those of a shell.
+const SHELL: &[&str] = &[
+    "/etc/eks/bootstrap.sh",
+    "nodeadm init",
+    "kubeadm join",
+    " demo",
+    " --kubelet-extra-args",
+    " --node-labels=a=b",
+    " --use-max-pods",
+    " ",
+    "\t",
+    "\n",
+    "\r\n",
+    "\\\n",
+    "\\ \n",
+    "\\",
+    "'",
+    "\"",
+    "`",
+    "$",
+    "$(",
+    "${",
+    "}",
+    "$((",
+    "))",
+    ")",
+    "(",
+    "[[ ",
+    " ]]",
+    "{ ",
+    "; }",
+    ";",
+    ";;",
+    "&",
+    "&&",
+    "|",
+    "<",
+    ">",
+    "<<",
+    "<<EOF\n",
+    "<<'EOF'\n",
+    "<<-EOF\n",
+    "<<<",
+    "EOF\n",
+    "2>&1",
+    "#",
+    "!",
+    "=",
+    "A=",
+    "export A=",
+    "if ",
+    "then\n",
+    "fi\n",
+    "for a in ",
+    "do\n",
+    "done\n",
+    "case ",
+    "esac\n",
+    "function f() {\n",
+    "cat > /a",
+    "bash -c ",
+    "eval ",
+    "source ",
+    "\u{a0}",
+    "\u{2003}",
+    "\u{b}",
+    "\u{200b}",
+    "\u{feff}",
+    "\u{201c}",
+    "\u{201d}",
+    "\u{2013}",
+    "\u{e4}",
+    "\u{1f600}",
+    "\u{e000}",
+    "\0",
+    "$A",
+    "${A",
+    "${A:-",
+    "%{ if",
+    "<A>",
+    "{{ a }}",
+    "*",
+    "~",
+    "[",
+    "]",
+    "^",
+];
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
@@ -52,9 +154,28 @@ proptest! {
         let text: String = words.concat();
         let end = (0..=cut.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
         for text in [text.as_str(), &text[..end]] {
-            let _ = read_with("file", text.as_bytes(), &[("A", "b")]);
+            if let Ok(imported) = read_with("file", text.as_bytes(), &[("A", "b")]) {
+                for machine in &imported.machines {
+                    let _ = adopt(machine, &BTreeMap::new());
+                }
+            }
             let _ = read_with("file", base64(text).as_bytes(), &[]);
             let _ = read_with("u.tpl", &gzip(text), &[]);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    #[test]
+    fn any_user_data_can_be_tried(pieces in proptest::collection::vec(proptest::sample::select(SHELL), 0..40)) {
+        for begin in BEGINS {
+            let text = format!("{begin}{}", pieces.concat());
+            let Ok(imported) = read_with("file", text.as_bytes(), &[]) else { continue };
+            for machine in &imported.machines {
+                let _ = adopt(machine, &BTreeMap::new());
+            }
         }
     }
 }
@@ -107,4 +228,19 @@ fn bombs_are_errors() {
             .len(),
         2_000
     );
+}
+
+/// Each of these ended the program once.
+#[test]
+fn characters_of_typography_can_be_tried() {
+    for line in [
+        "/etc/eks/bootstrap.sh\u{a0}demo",
+        "echo \u{201c}A=b\u{201d}",
+        "echo, \u{201c}",
+    ] {
+        let text = format!("#!/bin/bash\n{line}\n/etc/eks/bootstrap.sh demo\n");
+        let imported = read_with("file", text.as_bytes(), &[]).unwrap();
+        let trial = adopt(&imported.machines[0], &BTreeMap::new());
+        assert!(trial.is_ok(), "{line}");
+    }
 }
