@@ -109,6 +109,10 @@ async fn concurrent_builds_of_an_image_run_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_build_ends() {
+    // Another test removes the images that no recipe has, such as this base image.
+    let held = tokio::task::spawn_blocking(super::support::sweep_lock)
+        .await
+        .unwrap();
     let (engine, cache, base) = (engine().await, tempfile::tempdir().unwrap(), own_base());
     retag_shell_image(&engine, &base).await;
     let (images, events) = images(&engine, cache.path(), &base);
@@ -133,11 +137,6 @@ async fn a_cancelled_build_ends() {
         assert!(begun.elapsed() < FIRST_STEP, "{:?}", events.lock().unwrap());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    // The sweep uses another cache folder, so it does not see the file lock of the build. While it waits for its turn
-    // among other tests, a step can end and the next one begin.
-    let held = tokio::task::spawn_blocking(super::support::sweep_lock)
-        .await
-        .unwrap();
     let mut before = steps(&engine, &base_image).await;
     while before.is_empty() {
         assert!(!build.is_finished(), "the build must go on: {:?}", build.await);
@@ -147,6 +146,7 @@ async fn a_cancelled_build_ends() {
     }
     let locks = build_locks(&engine).await;
     assert_eq!(before.len(), 1, "a step runs: {before:?}");
+    // The sweep uses another cache folder, so it does not see the file lock of the build.
     sweep(&engine, false).await.unwrap();
     drop(held);
     assert_eq!(

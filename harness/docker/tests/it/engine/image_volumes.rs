@@ -1,7 +1,6 @@
 //! Volumes with folders of an image, on an engine whose storage driver runs in user space.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use bollard::models::{ContainerCreateBody, HostConfig, VolumeCreateRequest};
 use bollard::query_parameters::{
@@ -9,11 +8,19 @@ use bollard::query_parameters::{
     RemoveVolumeOptions, StartContainerOptions, WaitContainerOptions,
 };
 use futures::StreamExt as _;
-use nodejoin_docker::{Engine, ImageSettings, Images};
+use nodejoin_docker::Engine;
 
 use super::support::{build, engine, shell_image, sweep_lock};
 
 const IMAGE: &str = "nodejoin-test-volumes:1";
+const OTHER: &str = "nodejoin-test-volumes:2";
+
+async fn remove_image(engine: &Engine, image: &str) {
+    let removed = engine
+        .docker()
+        .remove_image(image, None::<RemoveImageOptions>, None);
+    removed.await.unwrap();
+}
 
 async fn volumes(engine: &Engine, image: &str) -> Vec<String> {
     let filters = HashMap::from([("label", vec![format!("nodejoin.folder-of={image}")])]);
@@ -104,12 +111,22 @@ async fn volumes_are_made_once_for_all_processes_and_go_with_their_image() {
         eprintln!("nothing to copy: the storage driver is {driver}");
         assert!(one.is_empty(), "{one:?}");
     }
-    let removed = engine
-        .docker()
-        .remove_image(IMAGE, None::<RemoveImageOptions>, None);
-    removed.await.unwrap();
-    let settings = ImageSettings::from_lookup(|name| std::env::var(name).ok());
-    let images = Images::new(engine.clone(), settings, Arc::new(|_| ()));
-    images.prune().await.unwrap();
+    remove_image(engine, IMAGE).await;
+    // The first node of another image removes the volumes of images that are gone.
+    build(
+        engine.docker(),
+        OTHER,
+        &format!("FROM {name}:{tag}\nLABEL other=true\n"),
+        &[],
+    )
+    .await;
+    engine.image_volumes(OTHER).await;
     assert_eq!(volumes(engine, IMAGE).await, Vec::<String>::new());
+    remove_image(engine, OTHER).await;
+    for volume in volumes(engine, OTHER).await {
+        let removed = engine
+            .docker()
+            .remove_volume(&volume, None::<RemoveVolumeOptions>);
+        removed.await.unwrap();
+    }
 }
