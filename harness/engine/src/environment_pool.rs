@@ -21,6 +21,7 @@ use nodejoin_docker::{Engine, Run, new_run_id};
 use nodejoin_fake_aws::RegistryImage;
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::environment::{Environment, EnvironmentKey, PoolKey, Pooled, report_ready};
@@ -39,6 +40,8 @@ pub(crate) struct EnvironmentPool {
     /// Changes whenever an environment has been returned or removed.
     returned: watch::Sender<()>,
     tasks: TaskTracker,
+    /// Cancelled at the end of the keeper: what is being restored is removed then.
+    ending: CancellationToken,
 }
 
 #[derive(Default)]
@@ -181,7 +184,11 @@ impl EnvironmentPool {
         self.tasks.spawn(async move {
             let restored = match spent {
                 Some(why) => Err(why),
-                None => restore(&environment).await,
+                None => tokio::select! {
+                    restored = restore(&environment) => restored,
+                    // Without an API server, a restore would repeat its requests until its timeout.
+                    () = pool.ending.cancelled() => Ok(()),
+                },
             };
             let surplus = pool.returned(&key, environment, restored);
             pool.returned.send_replace(());
@@ -272,6 +279,7 @@ impl EnvironmentPool {
         let (idle, runs) = {
             let mut state = self.state.lock();
             state.is_closed = true;
+            self.ending.cancel();
             (std::mem::take(&mut state.idle), state.runs.clone())
         };
         join_all(idle.into_iter().map(Environment::shut_down)).await;

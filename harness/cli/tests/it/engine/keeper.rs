@@ -35,6 +35,17 @@ impl Kept {
         both(&output)
     }
 
+    /// What the keeper wrote.
+    fn log(&self) -> String {
+        let command = self.command(&[]);
+        let mut variables = command.get_envs();
+        let (_, runtime) = variables.find(|(name, _)| *name == "XDG_RUNTIME_DIR").unwrap();
+        let files = std::fs::read_dir(Path::new(runtime.unwrap()).join("nodejoin")).unwrap();
+        let paths = files.map(|file| file.unwrap().path());
+        let logs = paths.filter(|path| path.extension().is_some_and(|end| end == "log"));
+        logs.map(|path| std::fs::read_to_string(path).unwrap()).collect()
+    }
+
     /// The process id of the keeper.
     fn pid(&self) -> u32 {
         let status = self.keeper(&["status"]);
@@ -104,6 +115,17 @@ fn runs_in_a_keeper_have_the_same_verdicts_and_share_one_control_plane() {
     assert_eq!(kept.keeper(&["stop"]), "stopped 1 keeper\n");
     assert_eq!(of_run(&environment), Vec::<String>::new());
     assert_eq!(objects(&format!("nodejoin.pid={pid}")), Vec::<String>::new());
+}
+
+#[test]
+fn a_keeper_that_stops_while_it_restores_does_not_try_until_a_timeout() {
+    let kept = Kept::new(&[("joins.yaml", REGISTERS)]);
+    assert_eq!(kept.start().finish().code, Some(0));
+    // The run has ended, and its control plane is being restored.
+    assert_eq!(kept.keeper(&["stop"]), "stopped 1 keeper\n");
+    let log = kept.log();
+    assert!(log.contains("keeping control planes"), "{log}");
+    assert!(!log.contains("could not be restored"), "{log}");
 }
 
 /// Writes a file on Spot Instances alone.
