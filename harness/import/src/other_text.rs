@@ -17,67 +17,46 @@ pub(crate) enum Printer {
 /// The error for documents of an unknown tool with user data in them; `None` without user data.
 pub(crate) fn inside(documents: &[Tree], printer: Printer, name: &str) -> Option<ImportError> {
     let mut found = Vec::new();
-    for (index, document) in documents.iter().enumerate() {
-        let filter = match documents.len() {
-            0 | 1 => String::new(),
-            _ => format!("select(documentIndex == {index}) | "),
-        };
-        add_texts(
-            document,
-            &TextPlace {
-                filter,
-                path: String::new(),
-            },
-            &mut found,
-        );
+    for document in documents {
+        add_texts(document, "", &mut found);
     }
     let (line, first) = found.first()?;
     let program = match printer {
         Printer::Jq => "jq",
         Printer::Yq => "yq",
     };
+    // Each program of this name prints `null` for a document without the path.
+    let filter = match documents.len() {
+        0 | 1 => first.clone(),
+        _ => format!("{first} | select(. != null)"),
+    };
     Some(ImportError::UserDataInside {
         line: *line,
-        paths: found.iter().map(|(_, place)| place.path.clone()).collect(),
+        paths: found.iter().map(|(_, path)| path.clone()).collect(),
         command: format!(
             "{program} -r {} {} | nodejoin try -",
-            quoted(&format!("{}{}", first.filter, first.path)),
+            quoted(&filter),
             quoted(name)
         ),
     })
 }
 
-/// The place of a value: what selects its document, and its path there.
-struct TextPlace {
-    filter: String,
-    path: String,
-}
-
-impl TextPlace {
-    fn step(&self, step: &str) -> Self {
-        Self {
-            filter: self.filter.clone(),
-            path: format!("{}{step}", self.path),
-        }
-    }
-}
-
-fn add_texts(tree: &Tree, place: &TextPlace, found: &mut Vec<(Option<usize>, TextPlace)>) {
+fn add_texts(tree: &Tree, path: &str, found: &mut Vec<(Option<usize>, String)>) {
     match &tree.value {
         TreeValue::Scalar { text, .. } => {
             if is_user_data(text) {
-                found.push((tree.line(), place.step("")));
+                found.push((tree.line(), path.to_owned()));
             }
         }
         TreeValue::List(items) => {
+            let begin = if path.is_empty() { "." } else { "" };
             for (index, item) in items.iter().enumerate() {
-                let begin = if place.path.is_empty() { "." } else { "" };
-                add_texts(item, &place.step(&format!("{begin}[{index}]")), found);
+                add_texts(item, &format!("{path}{begin}[{index}]"), found);
             }
         }
         TreeValue::Map(entries) => {
             for (key, value) in entries {
-                add_texts(value, &place.step(&key_step(key, &place.path)), found);
+                add_texts(value, &format!("{path}{}", key_step(key, path)), found);
             }
         }
     }
