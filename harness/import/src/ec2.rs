@@ -133,7 +133,13 @@ pub(crate) fn without_user_data(document: &Tree) -> Option<ImportError> {
         ("nodegroup", "aws eks describe-nodegroup", VERSIONS),
     ]
     .into_iter()
-    .find(|(key, ..)| document.get(key).is_some_and(|value| value.text().is_none()))?;
+    .find(|(key, ..)| {
+        // A file of another tool may have this key, too.
+        let is_of_aws = |value: &Tree| *key != "nodegroup" || value.get("nodegroupName").is_some();
+        document
+            .get(key)
+            .is_some_and(|value| value.text().is_none() && is_of_aws(value))
+    })?;
     Some(ImportError::NoMachine {
         format: format!("the output of `{command}`"),
         why: format!("`{key}` has no user data"),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::kubelet_flags::READ;
-use super::shell::{self, ShellCommand, ShellScript};
+use super::shell::{self, ShellCommand, ShellScript, UNKNOWN};
 use crate::text::is_bootstrap_script;
 use cut_flags::CutFlag;
 
@@ -106,11 +106,14 @@ pub(crate) struct BootstrapCall {
 pub(crate) fn calls_bootstrap_program(text: &str) -> bool {
     let script = shell::read(text);
     let begins = |word: &str| {
-        word.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "/.![({_".contains(c))
-            && !word.ends_with(':')
+        word.starts_with(|c: char| {
+            c.is_ascii_lowercase() || c.is_ascii_digit() || c == UNKNOWN || "/.![({_".contains(c)
+        }) && !word.ends_with(':')
     };
+    // `$script = "..."` assigns in PowerShell.
     let is_call = |command: &ShellCommand| {
         command.words.first().is_some_and(|word| begins(word))
+            && command.words.get(1).is_none_or(|word| word != "=")
             && is_bootstrap_script(&command.words.join(" "))
     };
     script.commands.iter().any(is_call)

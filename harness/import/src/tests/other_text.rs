@@ -25,6 +25,10 @@ fn user_data_in_a_file_of_another_tool_is_named_with_its_path() {
         ("config map.yaml", config),
         ("ocean.json", ocean),
         ("workflow.yml", workflow),
+        (
+            "group.json",
+            "{\"nodegroup\": {\"userData\": \"#!/bin/bash\\necho\\n\"}}"
+        ),
         ("values.yaml", &encoded),
         ("two.yaml", &second),
     ]));
@@ -81,6 +85,7 @@ fn scripts_without_a_first_line_for_the_shell_are_tried() {
         format!("{CALL}\n"),
         format!("set -ex\nsudo {CALL} --kubelet-extra-args '--node-labels=a=b'\n"),
         format!("# The user data of our nodes.\n#!/bin/bash\n{CALL}\n"),
+        format!("$SUDO {CALL}\n"),
         format!("if ! {CALL}; then\n  shutdown -h now\nfi\n"),
         format!("cat > /root/join <<EOF\n#!/bin/bash\n{CALL}\nEOF\nbash /root/join\n"),
         "SCRIPT=/etc/eks/bootstrap.sh\n$SCRIPT demo\n".to_owned(),
