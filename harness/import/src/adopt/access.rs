@@ -2,8 +2,9 @@
 
 use nodejoin_core::plan::aws::AuthenticationMode;
 
+use super::file_name::file_name;
+use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
-use super::trial::{AdoptionKind, AdoptionLine, file_name, line};
 use super::yaml_text::YamlText;
 use crate::machine::{Machine, Traits};
 

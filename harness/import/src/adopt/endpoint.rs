@@ -3,8 +3,8 @@
 use nodejoin_core::plan::EndpointUrl;
 use nodejoin_core::vocabulary::region::Region;
 
+use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
-use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::yaml_text::YamlText;
 use crate::machine::Traits;
 

@@ -4,11 +4,12 @@
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 use nodejoin_core::vocabulary::ec2_type::ec2_type;
 
+use super::cel::NoPods;
 use super::kubelet_flags::PodsPerCore;
 use super::lost_flags::LostFlags;
-use super::max_pods::{self, Interfaces, NoPods};
+use super::max_pods::{self, Interfaces};
+use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
-use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::yaml_text::YamlText;
 use crate::machine::{LaterBy, Machine, Taint};
 

@@ -4,8 +4,7 @@
 //! functions `min` and `max`. It checks all types first, also those of a branch that is not taken. The stand-in for
 //! nodeadm reads the same expressions; one table has the cases of both.
 
-use std::fmt;
-
+use super::cel::{CelType, NoPods};
 use super::max_pods_tokens::{Token, tokens};
 
 /// Operators of two values, those that bind weakest first.
@@ -15,15 +14,6 @@ const LARGEST: i128 = i32::MAX as i128;
 /// Limits of the stand-in.
 const LONGEST: usize = 1000;
 const DEEPEST: usize = 100;
-
-/// Why an expression has no number of pods.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum NoPods {
-    /// nodeadm cannot evaluate it, and takes the standard number.
-    Rejected(String),
-    /// Only nodeadm itself evaluates it.
-    NotEvaluated(String),
-}
 
 /// What the expression computes with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,25 +71,6 @@ pub(super) fn evaluated(expression: &str, of: Interfaces) -> Result<u32, NoPods>
 
 fn rejected(why: impl Into<String>) -> NoPods {
     NoPods::Rejected(why.into())
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CelType {
-    Int,
-    Uint,
-    Double,
-    Bool,
-}
-
-impl fmt::Display for CelType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Int => "int",
-            Self::Uint => "uint",
-            Self::Double => "double",
-            Self::Bool => "bool",
-        })
-    }
 }
 
 #[derive(Debug, Clone, Copy)]

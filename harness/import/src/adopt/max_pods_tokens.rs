@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::max_pods::{CelType, NoPods};
+use super::cel::{CelType, NoPods};
 
 /// Signs, of which those with two characters come before their beginnings.
 const SIGNS: [&str; 19] = [

@@ -3,8 +3,8 @@
 use nodejoin_core::plan::Tokens;
 
 use super::ami;
+use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
-use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::yaml_text::YamlText;
 use crate::machine::{AmiFamily, Machine, StartedBy};
 

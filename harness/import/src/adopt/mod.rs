@@ -13,6 +13,8 @@
 //! | `assigned` | names that a script sets |
 //! | `angle_names` | `<name>` where a value belongs |
 //! | `placeholders` | places in user data that are not filled in |
+//! | `report` | a line of the report, and what it is about |
+//! | `file_name` | the name of a machine as a name of files |
 //! | `region` | the region of the scenario |
 //! | `shell` | reads the commands of a script without running it |
 //! | `kubelet_fields` | misspelt fields of the kubelet's configuration |
@@ -23,8 +25,9 @@
 //! | `mistyped_parts` | NodeConfigs in parts of another type |
 //! | `unhandled_parts` | parts of a type that nothing handles |
 //! | `node_config` | NodeConfigs |
-//! | `max_pods` | the expression for the number of pods in a NodeConfig |
+//! | `cel` | types and errors of the expression for the number of pods in a NodeConfig |
 //! | `max_pods_tokens` | its words and signs |
+//! | `max_pods` | its value |
 //! | `stated` | all of that for all parts of user data |
 //! | `ami` | chooses the AMI |
 //! | `versions` | the Kubernetes version that file and user data are for |
@@ -50,7 +53,7 @@
 //! | `kubelet_start` | whether user data may start a kubelet |
 //! | `not_nodes` | machines that are not nodes, beside machines that are |
 //! | `started_units` | units and containers that cannot be a kubelet |
-//! | `trial` | the scenario and the report |
+//! | `trial` | the scenario and its report |
 
 mod access;
 mod added_keys;
@@ -58,6 +61,7 @@ mod ami;
 mod angle_names;
 mod assigned;
 mod bootstrap_call;
+mod cel;
 mod cloud_config_keys;
 mod cloud_config_typos;
 mod cluster;
@@ -65,6 +69,7 @@ mod drop_in_folders;
 mod endpoint;
 mod error;
 mod expectations;
+mod file_name;
 mod kubelet_fields;
 mod kubelet_flag_names;
 mod kubelet_flags;
@@ -83,6 +88,7 @@ mod open_values;
 mod outpost;
 mod placeholders;
 mod region;
+mod report;
 mod shell;
 mod stack;
 mod stand_ins;
@@ -103,6 +109,7 @@ pub(crate) use kubelet_fields::fields as kubelet_fields;
 pub(crate) use not_nodes::leave_out_others;
 pub use placeholders::Placeholder;
 pub(crate) use placeholders::filled;
+pub use report::{AdoptionKind, AdoptionLine};
 pub(crate) use stated::Stated;
-pub use trial::{AdoptionKind, AdoptionLine, Trial, adopt};
+pub use trial::{Trial, adopt};
 pub use versions::{OfflineKubernetes, WantedKubernetes};

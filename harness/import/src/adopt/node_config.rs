@@ -6,11 +6,11 @@ use nodejoin_core::vocabulary::nearest::nearest;
 use super::kubelet_fields;
 use super::kubelet_flags::{KubeletFlags, effect_of};
 use super::mistyped_parts::NODE_CONFIG;
-use super::shell::UNKNOWN;
 use super::yaml_documents::{YamlDocument, documents};
 use crate::machine::Taint;
 use crate::source_lines::SourceLines;
 use crate::tree::{Tree, yaml};
+use types::CONFIG;
 
 mod types;
 
@@ -71,9 +71,6 @@ const FIELDS: [(&str, &[&str]); 7] = [
 
 /// What a message calls a NodeConfig whose line it cannot find in the user data.
 const DOCUMENT: &str = "the NodeConfig";
-
-/// The field with the configuration of the kubelet.
-const CONFIG: &str = "spec.kubelet.config";
 
 impl NodeConfigs {
     /// Adds the first document of a text, as nodeadm does; others have no effect.
@@ -309,11 +306,6 @@ impl NodeConfigs {
 fn is_node_config(document: &Tree) -> bool {
     let api = document.text_at(&["apiVersion"]);
     api.is_some_and(|api| api.starts_with("node.eks.aws/"))
-}
-
-/// Whether a run fills in a value, or a part of it.
-fn is_open(text: &str) -> bool {
-    text.contains([UNKNOWN, '$', '{', '<'])
 }
 
 fn joined(path: &str, key: &str) -> String {

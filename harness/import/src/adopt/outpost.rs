@@ -2,8 +2,8 @@
 
 use nodejoin_core::plan::region::Region;
 
+use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
-use super::trial::{AdoptionKind, AdoptionLine, line};
 use super::yaml_text::YamlText;
 
 /// The ARN of an Outpost appears in answers of the EKS API, and nothing of a node depends on it.

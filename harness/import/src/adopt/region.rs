@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use nodejoin_core::plan::EndpointUrl;
 use nodejoin_core::plan::region::Region;
 
+use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
-use super::trial::{AdoptionKind, AdoptionLine, line};
 use crate::machine::{ClusterTraits, Machine, Traits};
 
 /// The machine in the region of a value that the user set, or of its user data. EKS adds its part for that region.

@@ -3,7 +3,7 @@
 use nodejoin_core::user_data::{Values, replace_cluster};
 use serde_json::Value;
 
-use super::trial::{AdoptionKind, AdoptionLine, line};
+use super::report::{AdoptionKind, AdoptionLine, line};
 use super::yaml_text::YamlText;
 use crate::machine::Machine;
 use crate::template_stack::TemplateResource;

@@ -1,7 +1,7 @@
 //! Values of the cluster that no file states.
 
+use super::report::{AdoptionKind, AdoptionLine};
 use super::stated::Stated;
-use super::trial::{AdoptionKind, AdoptionLine};
 use crate::eks::STAND_IN_IPV6;
 use crate::machine::{ClusterTraits, Machine};
 

@@ -2,7 +2,7 @@
 
 use nodejoin_core::kubernetes::Minor;
 
-use super::trial::{AdoptionKind, AdoptionLine, line};
+use super::report::{AdoptionKind, AdoptionLine, line};
 use crate::machine::{Machine, StartedBy, Traits};
 
 /// How tags name a cluster.

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use nodejoin_core::plan::EndpointUrl;
 use nodejoin_core::user_data::{FaultKind, ReplacedValue, Values, parse, replace_cluster};
@@ -15,6 +14,7 @@ use super::cluster::{self, Surroundings};
 use super::drop_in_folders;
 use super::error::AdoptError;
 use super::expectations;
+use super::file_name::file_name;
 use super::kubelet_start::{is_without_kubelet, may_start_kubelet};
 use super::lost_flags::LostFlags;
 use super::lost_lines;
@@ -22,6 +22,7 @@ use super::lost_variables::lost_variable;
 use super::open_values;
 use super::placeholders;
 use super::region::with_region;
+use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stand_ins;
 use super::stated::Stated;
 use super::versions::WantedKubernetes;
@@ -59,52 +60,6 @@ pub struct Trial {
     is_translated: bool,
     keys: Vec<(String, YamlText)>,
     expect: YamlText,
-}
-
-/// A line of the report.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AdoptionLine {
-    pub kind: AdoptionKind,
-    pub text: String,
-}
-
-/// What a line of the report is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AdoptionKind {
-    /// A value of the file that cluster or instance takes.
-    Adopted,
-    /// A value of the file that the run cannot have.
-    Replaced,
-    /// A choice that the file does not make, with its reason.
-    Chosen,
-    /// A choice of another Kubernetes version than the one that the file states.
-    OtherVersion,
-    /// What the node must have.
-    Expected,
-    /// What the node may have, and the verdict does not check.
-    NotChecked,
-    Note,
-    /// A mistake in the file: it can be the reason of a failure.
-    Problem,
-}
-
-impl fmt::Display for AdoptionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Adopted => "adopted",
-            Self::Replaced => "replaced",
-            Self::Chosen | Self::OtherVersion => "chosen",
-            Self::Expected => "expected",
-            Self::NotChecked => "not checked",
-            Self::Note | Self::Problem => "note",
-        })
-    }
-}
-
-/// Adds a line to a report.
-pub(crate) fn line(report: &mut Vec<AdoptionLine>, kind: AdoptionKind, text: impl Into<String>) {
-    let text = text.into();
-    report.push(AdoptionLine { kind, text });
 }
 
 /// Turns a machine into a scenario.
@@ -400,26 +355,6 @@ fn report_replaced<'a>(
     };
     let text = format!("the certificate authority in the user data {problem}");
     line(report, AdoptionKind::Problem, text);
-}
-
-/// A name that is valid for a file and for the id of a scenario.
-pub(super) fn file_name(machine: &str) -> String {
-    let last = machine
-        .rsplit(['/', '\\'])
-        .next()
-        .filter(|last| last.contains('.') && machine.starts_with(['/', '.']));
-    let name: String = last
-        .unwrap_or(machine)
-        .to_lowercase()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    let parts: Vec<&str> = name.split('-').filter(|part| !part.is_empty()).collect();
-    if parts.is_empty() {
-        "machine".to_owned()
-    } else {
-        parts.join("-")
-    }
 }
 
 impl Trial {

@@ -2,8 +2,8 @@
 
 use nodejoin_core::kubernetes::{DifferenceKind, Minor, Version, newer_than};
 
+use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
-use super::trial::{AdoptionKind, AdoptionLine, line};
 use crate::machine::Traits;
 
 /// Which versions a machine is for.

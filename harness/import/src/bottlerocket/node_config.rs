@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::keys::{KUBERNETES, ValueKind};
+use super::traits::describe;
 use crate::error::ImportError;
 use crate::machine::Traits;
 use crate::words::{joined_labels, joined_taints};
@@ -38,7 +39,7 @@ pub(crate) fn translated(content: &str, table: &toml::Table) -> Result<Translate
         .unwrap_or(&empty);
     check_joins(content, kubernetes)?;
     let mut traits = Traits::default();
-    super::describe(table, &mut traits);
+    describe(table, &mut traits);
     let mut config = Map::new();
     let mut not_run: Vec<String> = settings
         .keys()

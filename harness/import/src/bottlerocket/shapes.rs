@@ -4,8 +4,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::invalid;
 use super::keys::ValueKind;
+use super::refusals::{check_keys, invalid};
 use crate::error::ImportError;
 
 /// What a setting can be.
@@ -192,7 +192,7 @@ pub(super) fn check(
                 return wrong("a table");
             };
             let known: Vec<&str> = keys.iter().map(|(key, _)| *key).collect();
-            super::keys(text, path, table, &known, problems)?;
+            check_keys(text, path, table, &known, problems)?;
             for (key, shape) in keys {
                 if let Some(value) = table.get(*key) {
                     check(text, &format!("{path}.{key}"), value, *shape, problems)?;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::machines::{self, NOTHING, NOTHING_HINT};
 use super::place::StackPlace;
-use super::template::Template;
-use super::{NOTHING, NOTHING_HINT, is_template, machines};
+use super::template::{Template, is_template};
 use crate::error::ImportError;
 use crate::input::Import;
 use crate::machine::{FileFormat, Imported};

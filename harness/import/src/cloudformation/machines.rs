@@ -14,6 +14,11 @@ use crate::text::{from_base64, joins};
 use crate::tree::{Tree, TreeValue};
 use crate::words::{authentication_mode, dns_ip, family_of_image, stand_in_ami, version_of_image};
 
+/// What is wrong with a file without machines, and what to give instead.
+pub(super) const NOTHING: &str = "no resource of it starts machines with user data";
+pub(super) const NOTHING_HINT: &str = "give the template of `AWS::EC2::LaunchTemplate`, `AWS::AutoScaling::LaunchConfiguration`, \
+     `AWS::EC2::Instance` or `AWS::EKS::Nodegroup`; each nested stack is a template of its own";
+
 /// Adds the machines of a template; `prefix` begins their names.
 pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) {
     let groups = StackGroup::all(template);

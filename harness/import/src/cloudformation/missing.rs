@@ -1,18 +1,9 @@
 //! Values that the template needs and does not state, all of which one message names.
 
-use super::template::{Template, invalid, text};
+use super::template::{Template, UnstatedValue, invalid, text};
 use crate::error::ImportError;
 use crate::tree::Tree;
 use crate::words::set_option;
-
-/// A value that only CloudFormation knows.
-#[derive(Debug)]
-pub(super) struct UnstatedValue {
-    /// Such as `parameter`, behind which its name follows; empty for the attribute of a resource.
-    kind: &'static str,
-    /// The first line that needs it.
-    line: Option<usize>,
-}
 
 impl Template<'_> {
     /// Evaluates a value only to find what it lacks. Errors do not end the search.

@@ -31,27 +31,11 @@ use crate::input::Import;
 use crate::machine::{FileFormat, Imported};
 use crate::reading::Reading;
 use crate::tree::Tree;
+use machines::{NOTHING, NOTHING_HINT};
 use template::Template;
 
 pub(crate) use folder::read_folder;
-
-const NOTHING: &str = "no resource of it starts machines with user data";
-const NOTHING_HINT: &str = "give the template of `AWS::EC2::LaunchTemplate`, `AWS::AutoScaling::LaunchConfiguration`, \
-                            `AWS::EC2::Instance` or `AWS::EKS::Nodegroup`; each nested stack is a template of its own";
-
-/// Whether a document is a template.
-pub(crate) fn is_template(document: &Tree) -> bool {
-    let resources = document.get("Resources").map(Tree::entries).unwrap_or_default();
-    let is_of_aws = |resource: &Tree| {
-        resource
-            .text_at(&["Type"])
-            .is_some_and(|kind| kind.starts_with("AWS::") || kind.starts_with("Custom::"))
-    };
-    let has_loop = resources.iter().any(|(id, _)| id.starts_with("Fn::ForEach"));
-    document.get("AWSTemplateFormatVersion").is_some()
-        || has_loop
-        || resources.iter().any(|(_, resource)| is_of_aws(resource))
-}
+pub(crate) use template::is_template;
 
 /// Reads a template.
 pub(crate) fn read(input: &Import<'_>, document: &Tree) -> Result<Imported, ImportError> {

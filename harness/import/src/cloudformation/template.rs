@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::missing::UnstatedValue;
 use super::place::StackPlace;
 use crate::error::ImportError;
 use crate::input::Import;
@@ -37,6 +36,15 @@ pub(super) struct Template<'a> {
     pub(super) place: StackPlace,
     depth: Cell<usize>,
     steps: Cell<usize>,
+}
+
+/// A value that only CloudFormation knows.
+#[derive(Debug)]
+pub(super) struct UnstatedValue {
+    /// Such as `parameter`, behind which its name follows; empty for the attribute of a resource.
+    pub(super) kind: &'static str,
+    /// The first line that needs it.
+    pub(super) line: Option<usize>,
 }
 
 impl<'a> Template<'a> {
@@ -108,6 +116,20 @@ impl<'a> Template<'a> {
             notes.push(note);
         }
     }
+}
+
+/// Whether a document is a template.
+pub(crate) fn is_template(document: &Tree) -> bool {
+    let resources = document.get("Resources").map(Tree::entries).unwrap_or_default();
+    let is_of_aws = |resource: &Tree| {
+        resource
+            .text_at(&["Type"])
+            .is_some_and(|kind| kind.starts_with("AWS::") || kind.starts_with("Custom::"))
+    };
+    let has_loop = resources.iter().any(|(id, _)| id.starts_with("Fn::ForEach"));
+    document.get("AWSTemplateFormatVersion").is_some()
+        || has_loop
+        || resources.iter().any(|(_, resource)| is_of_aws(resource))
 }
 
 /// A text at the place of a value.

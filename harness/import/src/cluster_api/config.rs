@@ -2,17 +2,17 @@
 
 use nodejoin_core::plan::Tokens;
 
-use super::{eks_config, kubeadm_config, managed_pool, nodeadm_config};
+use super::managed_pool;
 use crate::ec2::tokens;
 use crate::error::ImportError;
 use crate::input::Import;
-use crate::machine::{AmiFamily, ClusterTraits, Machine, ManagedNodeGroup, Traits};
+use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup, Traits};
 use crate::tree::Tree;
 use crate::words::{dns_ip, list, texts};
 
 /// The kinds of bootstrap configurations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BootstrapKind {
+pub(super) enum BootstrapKind {
     Eks,
     Nodeadm,
     Kubeadm,
@@ -21,19 +21,19 @@ enum BootstrapKind {
 /// A bootstrap configuration with its cluster.
 pub(super) struct BootstrapConfig<'a> {
     pub(super) name: String,
-    kind: BootstrapKind,
+    pub(super) kind: BootstrapKind,
     /// Without the template around it.
     pub(super) spec: &'a Tree,
     pub(super) cluster: ClusterTraits,
     /// What the file itself states about the cluster.
-    stated: ClusterTraits,
-    traits: Traits,
+    pub(super) stated: ClusterTraits,
+    pub(super) traits: Traits,
     /// The region that the file states.
-    region: Option<String>,
+    pub(super) region: Option<String>,
     /// EKS adds its own part: the pool's launch template names no AMI.
-    managed: Option<ManagedNodeGroup>,
+    pub(super) managed: Option<ManagedNodeGroup>,
     /// Says where the name of the cluster is from.
-    note: Option<String>,
+    pub(super) note: Option<String>,
 }
 
 impl<'a> BootstrapConfig<'a> {
@@ -77,59 +77,6 @@ impl<'a> BootstrapConfig<'a> {
 
     pub(super) fn commands(&self, key: &str) -> Vec<String> {
         list(self.spec.items_at(&[key]))
-    }
-
-    /// The machine with its user data.
-    pub(super) fn machine(&self) -> Result<Machine, ImportError> {
-        let (text, family) = match self.kind {
-            BootstrapKind::Eks => (eks_config::render(self)?, Some(AmiFamily::Al2)),
-            BootstrapKind::Nodeadm => {
-                if let Some(hybrid) = self.spec.get("hybrid") {
-                    return Err(ImportError::OutOfScope {
-                        line: hybrid.line(),
-                        what: "a hybrid node",
-                        why: "it runs outside of EC2, and joins by another nodeadm",
-                        hint: "only machines of EC2 can be tried",
-                    });
-                }
-                (nodeadm_config::render(self), Some(AmiFamily::Al2023))
-            }
-            BootstrapKind::Kubeadm => (kubeadm_config::render(self), None),
-        };
-        let mut machine = Machine {
-            name: self.name.clone(),
-            line: self.spec.line(),
-            user_data: Some(text.into_bytes()),
-            traits: self.traits.clone(),
-            ..Machine::default()
-        };
-        machine.managed = self.managed.clone();
-        machine.traits.ami_family = family;
-        machine.traits.cluster = self.stated.clone();
-        machine.traits.region.clone_from(&self.region);
-        match self.kind {
-            BootstrapKind::Kubeadm => kubeadm_config::describe(self, &mut machine.traits)?,
-            BootstrapKind::Eks => eks_config::check(self, &mut machine.notes)?,
-            BootstrapKind::Nodeadm => {
-                machine
-                    .notes
-                    .extend(nodeadm_config::unknown_fields(self).map(|field| {
-                        format!(
-                            "`spec.{field}` is not in the user data: a NodeadmConfig does not have this field"
-                        )
-                    }))
-            }
-        }
-        let note = self.note.clone();
-        machine
-            .notes
-            .extend(note.filter(|_| self.kind != BootstrapKind::Kubeadm));
-        if self.text(&["format"]).as_deref() == Some("ignition") {
-            machine
-                .notes
-                .push("the format of the configuration is Ignition: rendered as cloud-config".to_owned());
-        }
-        Ok(machine)
     }
 }
 

@@ -8,11 +8,13 @@
 //! | `kubeadm_config.rs` | KubeadmConfig: cloud-config that calls kubeadm |
 //! | `managed_pool.rs` | AWSManagedMachinePool: EKS bootstraps its nodes |
 //! | `sections.rs` | files, users, disks and mounts as sections of a cloud-config |
+//! | `machines.rs` | the machine of a bootstrap configuration |
 //! | `secret.rs` | the bootstrap Secret |
 
 mod config;
 mod eks_config;
 mod kubeadm_config;
+mod machines;
 mod managed_pool;
 mod nodeadm_config;
 mod secret;

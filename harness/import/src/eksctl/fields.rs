@@ -1,6 +1,6 @@
 //! The fields of a ClusterConfig: eksctl refuses a file with another one. From the schema of eksctl 0.231.
 
-use super::is_ipv6;
+use super::cluster::is_ipv6;
 use crate::error::ImportError;
 use crate::known_fields::{KnownFields, check_text, check_texts};
 use crate::tree::{Tree, TreeValue};
@@ -249,6 +249,7 @@ const VOLUME: KnownFields = KnownFields {
 
 /// Checks the fields outside of the groups.
 pub(super) fn check_config(document: &Tree, notes: &mut Vec<String>) -> Result<(), ImportError> {
+    check_name(document)?;
     TOP.check(document, notes)?;
     for (key, known) in [("metadata", METADATA), ("kubernetesNetworkConfig", NETWORK)] {
         if let Some(tree) = document.get(key) {
@@ -258,6 +259,30 @@ pub(super) fn check_config(document: &Tree, notes: &mut Vec<String>) -> Result<(
     check_metadata(document)?;
     check_network(document)?;
     check_lists(document)
+}
+
+/// eksctl fills in nothing itself: a name with a place to fill in is not the name of a cluster.
+fn check_name(document: &Tree) -> Result<(), ImportError> {
+    let Some(name) = document.at(&["metadata", "name"]) else {
+        return Ok(());
+    };
+    let text = name.text().unwrap_or_default();
+    if !is_open(text) {
+        return Ok(());
+    }
+    Err(ImportError::Invalid {
+        line: name.line(),
+        column: name.line().map(|_| name.column),
+        problem: format!("`metadata.name` is `{text}`, which is not filled in"),
+        hint: "give the values of its names: `--set NAME=VALUE`".to_owned(),
+    })
+}
+
+/// Whether a text has a name in place of a value, such as `${NAME}` or `<name>`.
+pub(super) fn is_open(text: &str) -> bool {
+    let has_both =
+        |begin: &str, end: &str| text.split_once(begin).is_some_and(|(_, rest)| rest.contains(end));
+    text.contains("${") || has_both("<", ">") || has_both("{{", "}}")
 }
 
 /// A version such as `1.30` is a number without quotes.

@@ -4,19 +4,13 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::Tokens;
 
-use super::fields::{check_group, refused};
-use super::render::user_data;
+use super::fields::refused;
 use crate::error::ImportError;
 use crate::machine::{
-    AmiFamily, CapacityType, ClusterTraits, LaunchTemplateVersion, Machine, ManagedNodeGroup, Traits,
+    AmiFamily, CapacityType, ClusterTraits, LaunchTemplateVersion, ManagedNodeGroup, Traits,
 };
 use crate::tree::Tree;
 use crate::words::{list, texts};
-
-/// The first minor release whose managed groups had AL2023 before eksctl 0.219, unless they named another family.
-const MANAGED_AL2023_SINCE: u32 = 30;
-/// That of self-managed groups.
-const AL2023_SINCE: u32 = 33;
 
 /// A node group, and the cluster that it joins.
 pub(super) struct EksctlGroup<'a> {
@@ -63,84 +57,6 @@ impl EksctlGroup<'_> {
         self.is_managed && !self.has_own_ami() && !is_ubuntu
     }
 
-    /// Whether the user data of the group gives its labels and taints to the kubelet.
-    fn passes_labels(&self, family: AmiFamily) -> bool {
-        match family {
-            AmiFamily::Al2023 => true,
-            AmiFamily::Ubuntu => self.text("overrideBootstrapCommand").is_none(),
-            AmiFamily::Al2 | AmiFamily::Bottlerocket | AmiFamily::Windows | AmiFamily::Custom => false,
-        }
-    }
-
-    /// The machine with its user data.
-    ///
-    /// # Errors
-    /// The family is unknown, or another file has the user data.
-    pub(super) fn machine(&self, name: &str) -> Result<Machine, ImportError> {
-        if let Some(template) = self.tree.text_at(&["launchTemplate", "id"]) {
-            return Err(self.invalid(
-                format!("the user data of the group is in launch template `{template}`"),
-                "give the output of `aws ec2 describe-launch-template-versions --launch-template-id ID`",
-            ));
-        }
-        if let Some(ami) = self.text("ami").filter(|ami| ami.contains(['<', '>'])) {
-            return Err(self.invalid(
-                format!("`ami: {ami}` is not filled in"),
-                "give the id of an AMI, such as `ami: ami-0123456789abcdef0`",
-            ));
-        }
-        let mut notes = Vec::new();
-        check_group(self.tree, self.is_managed, &mut notes)?;
-        let family = self.family()?;
-        self.check(family)?;
-        let mut machine = Machine {
-            name: name.to_owned(),
-            line: self.tree.line(),
-            user_data: user_data(self, family)?,
-            managed: self.is_bootstrapped_by_eks().then(|| self.managed()),
-            traits: self.traits(family),
-            notes,
-            ..Machine::default()
-        };
-        if self.text("overrideBootstrapCommand").is_some() && !self.is_bootstrapped_by_eks() {
-            // The command decides what the node becomes.
-            machine.traits.max_pods = None;
-            if !self.is_managed && family != AmiFamily::Al2023 {
-                let note = "eksctl leaves labels and taints of the group to `overrideBootstrapCommand`: source \
-                            /var/lib/cloud/scripts/eksctl/bootstrap.helper.sh in it, and pass `$NODE_LABELS` to the kubelet";
-                machine.notes.push(note.to_owned());
-            }
-        }
-        if self.is_managed && !self.is_bootstrapped_by_eks() && !self.passes_labels(family) {
-            machine.traits.leave_group_to_eks();
-        }
-        machine.notes.extend(self.default_family());
-        machine.notes.extend(self.outpost_id());
-        Ok(machine)
-    }
-
-    /// Says what an older eksctl chooses for a group without a family.
-    fn default_family(&self) -> Option<String> {
-        let since = if self.is_managed {
-            MANAGED_AL2023_SINCE
-        } else {
-            AL2023_SINCE
-        };
-        let is_old = self.text("amiFamily").is_none() && self.minor()? < since;
-        is_old.then(|| {
-            "the group has no `amiFamily`: it gets AmazonLinux2023, and eksctl before 0.219 took AmazonLinux2 for this version of \
-             Kubernetes; state `amiFamily: AmazonLinux2` for that"
-                .to_owned()
-        })
-    }
-
-    /// Says what stands for the id of a local cluster, which its nodes must know.
-    fn outpost_id(&self) -> Option<String> {
-        self.is_on_outpost.then(|| {
-            "only AWS knows the id of a local cluster on an Outpost: its name stands for it in the user data".to_owned()
-        })
-    }
-
     pub(super) fn invalid(&self, problem: String, hint: &str) -> ImportError {
         self.invalid_at("", problem, hint)
     }
@@ -159,7 +75,7 @@ impl EksctlGroup<'_> {
         }
     }
 
-    fn family(&self) -> Result<AmiFamily, ImportError> {
+    pub(super) fn family(&self) -> Result<AmiFamily, ImportError> {
         let Some(word) = self.text("amiFamily") else {
             return Ok(AmiFamily::Al2023);
         };
@@ -178,7 +94,7 @@ impl EksctlGroup<'_> {
         }
     }
 
-    fn managed(&self) -> ManagedNodeGroup {
+    pub(super) fn managed(&self) -> ManagedNodeGroup {
         let is_spot = self.tree.get("spot").is_some_and(Tree::is_true);
         ManagedNodeGroup {
             name: self.text("name"),
@@ -217,7 +133,7 @@ impl EksctlGroup<'_> {
         }
     }
 
-    fn traits(&self, family: AmiFamily) -> Traits {
+    pub(super) fn traits(&self, family: AmiFamily) -> Traits {
         let is_true = |key: &str| self.tree.get(key).is_some_and(Tree::is_true);
         let is_false = |key: &str| self.text(key).as_deref() == Some("false");
         Traits {

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::kubernetes::node_labels::is_set_by_kubelets;
 
-use super::fields::{REFUSED, refused};
+use super::fields::{REFUSED, is_open, refused};
 use super::group::EksctlGroup;
-use super::is_open;
 use crate::error::ImportError;
 use crate::known_fields::{check_effect, check_taint, check_text, check_texts};
 use crate::machine::Taint;

@@ -1,8 +1,8 @@
 //! The settings of Bottlerocket: those of the class, and Karpenter's, which win.
 
 use super::kubelet;
-use super::node::NodeOptions;
 use super::node_class::NodeClass;
+use super::node_options::NodeOptions;
 use crate::error::ImportError;
 use crate::machine::{ClusterTraits, Taint};
 use crate::source_lines::of_user_data;

@@ -8,11 +8,12 @@
 //! | `node_pool.rs` | what a pool states: labels, taints, instance types |
 //! | `fields.rs`, `refusals.rs` | the fields of both, and the values that the API server refuses |
 //! | `labels.rs` | the labels that reach the kubelet |
-//! | `node.rs` | a class and a pool together: what the node must be |
 //! | `unknown_types.rs` | instance types that EC2 does not have |
 //! | `kubelet.rs` | settings of the kubelet as flags of AL2 |
-//! | `render.rs` | the user data of each AMI family |
+//! | `node_options.rs` | what Karpenter tells a node |
 //! | `bottlerocket.rs` | the settings of Bottlerocket |
+//! | `render.rs` | the user data of each AMI family |
+//! | `node.rs` | a class and a pool together: what the node must be |
 
 mod bottlerocket;
 mod fields;
@@ -20,6 +21,7 @@ mod kubelet;
 mod labels;
 mod node;
 mod node_class;
+mod node_options;
 mod node_pool;
 mod refusals;
 mod render;

@@ -7,6 +7,7 @@ use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 use super::fields::{check_class, check_pool};
 use super::labels::{is_kept, notes};
 use super::node_class::{NodeClass, one_of_all};
+use super::node_options::NodeOptions;
 use super::node_pool::NodePool;
 use super::refusals::{check_class_values, check_pool_values, unstated_terms};
 use super::render::user_data;
@@ -45,18 +46,6 @@ fn starts_kubelet(text: &str) -> bool {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
         })
     })
-}
-
-/// What Karpenter's part of the user data contains.
-pub(super) struct NodeOptions<'a> {
-    pub(super) cluster: ClusterTraits,
-    pub(super) labels: BTreeMap<String, String>,
-    pub(super) taints: Vec<Taint>,
-    /// `None`: only Karpenter knows the instance type.
-    pub(super) max_pods: Option<u32>,
-    pub(super) kubelet: Option<&'a Tree>,
-    /// Instance stores become one file system.
-    pub(super) is_raid0: bool,
 }
 
 impl KarpenterNode<'_> {

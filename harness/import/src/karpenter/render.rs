@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::node::NodeOptions;
 use super::node_class::NodeClass;
+use super::node_options::NodeOptions;
 use super::{bottlerocket, kubelet};
 use crate::error::ImportError;
 use crate::machine::AmiFamily;

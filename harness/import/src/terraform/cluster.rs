@@ -1,6 +1,7 @@
 //! The cluster of a machine, and the roles that may join it.
 
-use super::resource::{TerraformFile, TerraformResource};
+use super::file::TerraformFile;
+use super::resource::TerraformResource;
 use crate::machine::{ClusterTraits, Traits};
 use crate::tree::yaml;
 use crate::words::{arn_parts, authentication_mode, dns_ip};

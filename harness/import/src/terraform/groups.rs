@@ -1,8 +1,9 @@
 //! Node groups and Auto Scaling groups that use a launch template.
 
 use super::address::{index_of, without_indexes};
+use super::file::TerraformFile;
 use super::references::ReferenceTarget;
-use super::resource::{TerraformFile, TerraformResource};
+use super::resource::TerraformResource;
 use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags};
 use crate::error::ImportError;
 use crate::group_refusals::{GroupWithTemplate, Spelling};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::Tokens;
 
-use super::resource::{TerraformFile, TerraformResource};
+use super::file::TerraformFile;
+use super::resource::TerraformResource;
 use super::user_data::{unknown_until_apply, user_data};
 use super::{cluster, groups};
 use crate::adopt::Stated;

@@ -1,7 +1,7 @@
 //! Manifests of Karpenter that Terraform applies.
 
 use super::cluster;
-use super::resource::TerraformFile;
+use super::file::TerraformFile;
 use crate::input::Import;
 use crate::karpenter;
 use crate::machine::{ClusterTraits, Traits};

@@ -2,9 +2,10 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `resource.rs` | the resources of a plan or state |
 //! | `address.rs` | addresses of resources and modules |
+//! | `resource.rs` | a resource of a plan or state |
 //! | `configuration.rs` | the arguments of a plan's resources as they are written, and its providers |
+//! | `file.rs` | the resources of a plan or state |
 //! | `references.rs` | the resource to which an argument of a plan refers |
 //! | `user_data.rs` | the user data of a resource: its encodings, and what a plan does not know |
 //! | `machines.rs` | launch templates, launch configurations, instances |
@@ -16,6 +17,7 @@
 mod address;
 mod cluster;
 mod configuration;
+mod file;
 mod groups;
 mod machines;
 mod manifests;
@@ -31,8 +33,9 @@ use crate::machine::{FileFormat, Imported};
 use crate::reading::Reading;
 use crate::tree::Tree;
 pub(crate) use cluster::mapped_roles;
+use file::TerraformFile;
 pub(crate) use output::printed_text;
-use resource::TerraformFile;
+use resource::TerraformResource;
 pub(crate) use user_data::encoded_once;
 
 /// The format of a document, if it is one of Terraform.
@@ -94,6 +97,6 @@ pub(crate) fn read_resources(
     )
 }
 
-fn is_auto_mode(cluster: &resource::TerraformResource<'_>) -> bool {
+fn is_auto_mode(cluster: &TerraformResource<'_>) -> bool {
     cluster.text(&["compute_config", "0", "enabled"]).as_deref() == Some("true")
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::address::{index_of, name_and_index, parent, steps};
 use super::configuration::Configuration;
-use super::resource::{TerraformFile, TerraformResource};
+use super::file::TerraformFile;
+use super::resource::TerraformResource;
 use crate::tree::Tree;
 use crate::words::list;
 

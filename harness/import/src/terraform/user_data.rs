@@ -1,6 +1,7 @@
 //! The user data of a resource: its encodings, and what a plan or state does not contain.
 
-use super::resource::{TerraformFile, TerraformResource};
+use super::file::TerraformFile;
+use super::resource::TerraformResource;
 use crate::error::ImportError;
 use crate::text::{decoded, from_base64, is_user_data};
 

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Tree, TreeValue, yaml};
+use super::value::{Tree, TreeValue};
+use super::yaml::yaml;
 use crate::error::ImportError;
 
 /// Reads a JSON document.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, Span, Tag};
 
-use super::{Tree, TreeValue};
+use super::value::{Tree, TreeValue};
 use crate::error::ImportError;
 
 /// Values that aliases may add to a stream. Real files stay far below; a bomb exceeds it at once.

@@ -1,50 +1,9 @@
 //! Flags in lines behind a call of the bootstrap script that are commands of their own.
 
-use super::{ARGUMENTS, BootstrapCall, FLAGS};
+use super::call::{ARGUMENTS, BootstrapCall, CutFlag, FLAGS, WhyCut};
 use crate::adopt::kubelet_flag_names;
 use crate::adopt::shell::{ShellCommand, ShellScript};
 use crate::known_fields::meant;
-
-/// A flag that the shell runs as a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CutFlag {
-    /// The first word of the line.
-    pub(super) flag: String,
-    /// The line, from 1, and the one that ends the command before it.
-    pub(super) line: usize,
-    pub(super) end: usize,
-    pub(super) why: WhyCut,
-    /// Arguments of the kubelet in the line.
-    pub(super) arguments: Vec<String>,
-}
-
-/// Why a command ends before the flag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WhyCut {
-    /// The line does not end with a backslash.
-    NoBackslash,
-    /// A blank follows the backslash.
-    Blank,
-    /// The line is empty, and the one before it ends with a backslash.
-    Empty,
-    /// The line is a comment, which no backslash continues.
-    Comment,
-    /// A comment in the line contains its backslash.
-    InComment,
-}
-
-impl WhyCut {
-    fn of(line: &str) -> Self {
-        let code = line.trim();
-        match code {
-            "" => Self::Empty,
-            _ if code.starts_with('#') => Self::Comment,
-            _ if !code.ends_with('\\') => Self::NoBackslash,
-            _ if line.ends_with('\\') => Self::InComment,
-            _ => Self::Blank,
-        }
-    }
-}
 
 /// Those directly behind the command with this index.
 pub(super) fn behind(script: &ShellScript, index: usize) -> Vec<CutFlag> {

@@ -2,8 +2,7 @@
 
 use nodejoin_core::vocabulary::nearest::nearest;
 
-use super::cut_flags::{CutFlag, WhyCut};
-use super::{ARGUMENTS, BootstrapCall, FLAGS, OF_THE_NAME};
+use super::call::{ARGUMENTS, BootstrapCall, CutFlag, FLAGS, OF_THE_NAME, WhyCut};
 use crate::adopt::kubelet_flag_names;
 use crate::adopt::shell::ShellScript;
 use crate::source_lines::SourceLines;

@@ -1,12 +1,14 @@
 //! The types of the fields in a NodeConfig: nodeadm, or the kubelet for its configuration, rejects other values.
 
-use super::{CONFIG, is_open};
+use crate::adopt::shell::UNKNOWN;
 use crate::known_fields::plain_type;
 use crate::tree::{Tree, TreeValue};
 
 /// The version and the kind that nodeadm decodes.
 pub(super) const API: &str = "node.eks.aws/v1alpha1";
 pub(super) const KIND: &str = "NodeConfig";
+/// The field with the configuration of the kubelet.
+pub(super) const CONFIG: &str = "spec.kubelet.config";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldType {
@@ -219,4 +221,9 @@ fn wrong(value: &Tree, expected: FieldType) -> Option<String> {
         _ => String::new(),
     };
     Some(format!("is {kind}, and {wanted} is expected{advice}"))
+}
+
+/// Whether a run fills in a value, or a part of it.
+fn is_open(text: &str) -> bool {
+    text.contains([UNKNOWN, '$', '{', '<'])
 }

@@ -181,21 +181,6 @@ fn an_instance_type_that_no_file_states_is_named() {
 }
 
 #[test]
-fn names_of_machines_become_names_of_files() {
-    for (machine, name) in [
-        ("web-lt/3", "web-lt-3"),
-        (
-            "aws_launch_template.workers[\"a\"]",
-            "aws-launch-template-workers-a",
-        ),
-        ("/tmp/x/user-data.sh", "user-data-sh"),
-        ("-", "machine"),
-    ] {
-        assert_eq!(file_name(machine), name);
-    }
-}
-
-#[test]
 fn a_script_that_asks_for_its_lifecycle_state_is_in_service() {
     let path = "meta-data/autoscaling/target-lifecycle-state";
     let text = format!(
