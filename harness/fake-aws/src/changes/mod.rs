@@ -1,5 +1,6 @@
 //! Changes of a world while it is served. Pure: each change returns one line per setting.
 
+mod lines;
 #[cfg(test)]
 mod tests;
 mod throttle;
@@ -13,9 +14,8 @@ use nodejoin_core::plan::ids::InstanceId;
 use nodejoin_core::plan::{ClusterStatus, LifeCycle, RoleMapping, StatusStep};
 use nodejoin_core::user_data::LIMIT;
 
+use self::lines::{ChangeLines, UNCHANGED, line};
 use crate::world::World;
-
-const UNCHANGED: &str = ", as before";
 
 /// The lines of several instances: once if they agree, else each line with its instance.
 #[must_use]
@@ -31,9 +31,6 @@ pub(crate) fn merged(changed: &[(&InstanceId, Vec<String>)]) -> Vec<String> {
         }
     }
 }
-
-/// One line per setting, with its old and new value.
-type ChangeLines = Result<Vec<String>, Refused>;
 
 /// Changes a world. `default` is the world at the start, `seconds` ago. The caller reads the rows of `aws-auth` from
 /// their file.
@@ -113,14 +110,6 @@ fn set<T: Clone + PartialEq>(
     };
     let old = std::mem::replace(setting, new);
     vec![line(name, &word(&old), &word(setting), old == *setting)]
-}
-
-fn line(name: &str, old: &str, new: &str, is_same: bool) -> String {
-    if is_same {
-        format!("{name}: {new}{UNCHANGED}")
-    } else {
-        format!("{name}: {old} -> {new}")
-    }
 }
 
 fn tokens(tokens: &Tokens) -> String {

@@ -4,7 +4,7 @@ use nodejoin_core::plan::change::{Refused, Setting, Throttle};
 use nodejoin_core::plan::fault::{Effect, Fault, Service};
 use nodejoin_core::vocabulary::nearest::nearest;
 
-use super::{ChangeLines, line};
+use super::lines::{ChangeLines, line};
 use crate::world::World;
 
 /// A throttle precedes every other fault, so that it takes effect at once.

@@ -1,11 +1,14 @@
 //! Host names of AWS services, and of resources of customers.
 
 mod not_emulated;
+mod parts;
 mod resource;
 
 use nodejoin_core::plan::fault::Service;
-use nodejoin_core::plan::region::{Partition, Region};
+use nodejoin_core::plan::region::Region;
 use nodejoin_core::vocabulary::aws_service::AwsService;
+
+use self::parts::{EndpointKind, is_account, is_region, without_suffix};
 
 /// The service behind a host name of AWS.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,17 +45,6 @@ pub(crate) struct Endpoint {
     pub(crate) bucket: Option<String>,
     /// Whether the host name has no region, so that buckets of every region are there.
     pub(crate) is_global: bool,
-}
-
-/// The kind of host names below a suffix.
-#[derive(Debug, Clone, Copy)]
-enum EndpointKind {
-    /// A service, over IPv4.
-    Ipv4,
-    /// A service, over IPv4 and IPv6.
-    DualStack,
-    /// A customer's own resource, over both.
-    DualStackResource,
 }
 
 impl Endpoint {
@@ -140,25 +132,6 @@ fn s3(host: &str) -> Option<Endpoint> {
     })
 }
 
-fn is_region(name: &str, partition: &Partition) -> bool {
-    let region = name.parse::<Region>();
-    region.is_ok_and(|region| region.dns_suffix() == partition.dns_suffix)
-}
-
-/// Splits a host name at the suffix of its partition. Partitions that share suffixes match as the first of them.
-fn without_suffix(host: &str) -> Option<(&str, EndpointKind, &'static Partition)> {
-    let labels = |suffix: &str| host.strip_suffix(suffix)?.strip_suffix('.');
-    Partition::all().iter().find_map(|partition| {
-        let ipv4 = labels(partition.dns_suffix).map(|labels| (labels, EndpointKind::Ipv4));
-        let dual_stack =
-            || labels(partition.dual_stack_suffix).map(|labels| (labels, EndpointKind::DualStack));
-        let resource =
-            || labels(partition.resource_suffix?).map(|labels| (labels, EndpointKind::DualStackResource));
-        let (labels, kind) = ipv4.or_else(dual_stack).or_else(resource)?;
-        Some((labels, kind, *partition))
-    })
-}
-
 fn service(name: &str) -> Option<Service> {
     match name {
         "eks" => Some(Service::Eks),
@@ -173,10 +146,6 @@ fn service(name: &str) -> Option<Service> {
         "eks-auth" => Some(Service::EksAuth),
         _ => None,
     }
-}
-
-fn is_account(text: &str) -> bool {
-    text.len() == 12 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use nodejoin_core::vocabulary::aws_service::AwsService;
 
-use super::{is_account, is_region, without_suffix};
+use super::parts::{is_account, is_region, without_suffix};
 
 /// Names that differ from the one in the list of services. Source: the host names of boto3 1.44.8 in all partitions.
 const ALIASES: [(&str, &str); 9] = [

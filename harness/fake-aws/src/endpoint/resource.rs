@@ -2,7 +2,7 @@
 
 use nodejoin_core::vocabulary::aws_service::AwsService;
 
-use super::EndpointKind;
+use super::parts::EndpointKind;
 
 /// A kind of host names: an id, then these labels and the region, such as `ID.execute-api.eu-west-1.amazonaws.com`.
 #[derive(Debug)]

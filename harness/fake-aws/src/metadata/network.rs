@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use nodejoin_core::plan::InstancePlan;
 
-use super::MetadataTree;
+use super::tree::MetadataTree;
 use crate::ec2_names;
 use crate::world::World;
 

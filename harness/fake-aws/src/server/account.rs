@@ -16,12 +16,14 @@ use nodejoin_core::plan::RoleMapping;
 use nodejoin_core::plan::change::{Change, ChangeRequest, Refused, Setting};
 use nodejoin_core::plan::ids::{InstanceId, RunId};
 use nodejoin_core::run::time_factor::TimeFactor;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::accept::{self, Protocol};
-use super::{BACKLOG, FakeAws};
+use super::fake_aws::FakeAws;
+use super::ports;
+use super::tasks::join_all;
 use crate::changes;
 use crate::clock::MachineClock;
 use crate::error::FakeAwsError;
@@ -70,7 +72,7 @@ impl FakeAws {
         factor: TimeFactor,
     ) -> Result<AccountServer, FakeAwsError> {
         let metadata = metadata_ports(addresses.metadata, defaults.len())?;
-        let (services, services_at) = listen("services", addresses.services)?;
+        let (services, services_at) = ports::listen("services", addresses.services)?;
         let name = format!("nodejoin AWS {run}");
         let authority = Arc::new(CertificateAuthority::generate(
             &name,
@@ -206,7 +208,7 @@ impl AccountServer {
     /// With the panic of a connection that panicked.
     pub async fn shut_down(mut self) {
         self.stop.cancel();
-        super::join_all(&mut self.tasks).await;
+        join_all(&mut self.tasks).await;
     }
 
     fn with_instance<T>(&self, id: &InstanceId, use_instance: impl FnOnce(&mut Instance) -> T) -> T {
@@ -234,29 +236,8 @@ fn metadata_ports(first: SocketAddr, count: usize) -> Result<Vec<(TcpListener, S
     });
     ports
         .map(|port| match port {
-            Some(port) => listen("metadata", SocketAddr::new(first.ip(), port)),
+            Some(port) => ports::listen("metadata", SocketAddr::new(first.ip(), port)),
             None => Err(FakeAwsError::NoPortLeft { first, count }),
         })
         .collect()
-}
-
-/// Binds with `SO_REUSEADDR`: connections of an earlier server on the port may still be closing.
-fn listen(what: &'static str, address: SocketAddr) -> Result<(TcpListener, SocketAddr), FakeAwsError> {
-    let listen = || {
-        let socket = if address.is_ipv4() {
-            TcpSocket::new_v4()?
-        } else {
-            TcpSocket::new_v6()?
-        };
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        let listener = socket.listen(BACKLOG)?;
-        let address = listener.local_addr()?;
-        Ok((listener, address))
-    };
-    listen().map_err(|source| FakeAwsError::Bind {
-        what,
-        address,
-        source,
-    })
 }

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::UpstreamError;
+use super::error::UpstreamError;
 
 /// An open connection.
 pub(super) enum UpstreamConnection {

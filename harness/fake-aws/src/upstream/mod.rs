@@ -9,6 +9,7 @@
 //! writes URLs of that host with its own scheme; in texts they become `https://`, which is what the host accepts.
 
 mod connection;
+mod error;
 
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 
 use self::connection::UpstreamConnection;
+use self::error::UpstreamError;
 use crate::http::{Request, Response, ServiceError};
 use crate::iam::Signer;
 use crate::instance::Instance;
@@ -56,25 +58,6 @@ const OF_CONNECTION: [HeaderName; 10] = [
     header::UPGRADE,
     HeaderName::from_static("keep-alive"),
 ];
-
-/// The exchange with the emulator failed.
-#[derive(Debug, thiserror::Error)]
-enum UpstreamError {
-    #[error(transparent)]
-    Connect(#[from] std::io::Error),
-    #[error("the TLS handshake failed: {0}")]
-    Tls(std::io::Error),
-    #[error("TLS cannot be configured: {0}")]
-    TlsConfiguration(#[from] rustls::Error),
-    #[error("it does not speak HTTP: {0}")]
-    Http(#[from] hyper::Error),
-    #[error("the request is not valid: {0}")]
-    Request(#[from] http::Error),
-    #[error("the response has more than {MAX_BODY} bytes")]
-    TooLarge,
-    #[error("no response within {} seconds", .0.as_secs())]
-    Timeout(Duration),
-}
 
 /// Checks the signature and the permissions of a request.
 ///
@@ -131,7 +114,9 @@ async fn exchange(url: UpstreamUrl, request: &Request, service: &str) -> Result<
     let exchange = async {
         let response = sender.send_request(outgoing(request)?).await?;
         let (parts, body) = response.into_parts();
-        let body = read_body(body, MAX_BODY).await?.ok_or(UpstreamError::TooLarge)?;
+        let body = read_body(body, MAX_BODY)
+            .await?
+            .ok_or(UpstreamError::TooLarge(MAX_BODY))?;
         let body = match url.is_tls() || service == Service::S3.word() || !is_text(&parts.headers) {
             true => body,
             false => with_https(body, &request.host),

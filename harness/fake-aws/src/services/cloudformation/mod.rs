@@ -10,6 +10,7 @@
 //! Real: both kinds of proof, error messages, the status of a stack once all its signals have arrived. Faked: a stack
 //! has the resources that wait and those that the scenario lists; an instance may read all of its stack.
 
+mod parameters;
 mod resource;
 
 use base64::Engine as _;
@@ -20,6 +21,7 @@ use nodejoin_core::vocabulary::operation::{ApiOperation as _, CloudformationOper
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
+use self::parameters::required;
 use super::imds::document;
 use super::{ServiceRequest, authorize};
 use crate::clock::{self};
@@ -165,11 +167,6 @@ fn check_identity(
         "Instance {id} is not allowed to call {} for {stack}",
         operation.name()
     ))
-}
-
-fn required<'a>(parameters: &'a QueryParameters, name: &str) -> Result<&'a str, ServiceError> {
-    let value = parameters.get(name).filter(|value| !value.is_empty());
-    value.ok_or_else(|| validation_error(wire::null_member(name)))
 }
 
 fn signal(instance: &mut Instance, parameters: &QueryParameters) -> Result<(), ServiceError> {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use super::required;
+use super::parameters::required;
 use crate::clock;
 use crate::http::{QueryParameters, ServiceError};
 use crate::instance::Instance;
@@ -11,7 +11,7 @@ use crate::stacks::{Stack, StackResource, validation_error};
 use crate::wire::xml::Xml;
 
 /// A resource with its stack.
-pub(super) struct Described<'a> {
+pub(super) struct DescribedStackResource<'a> {
     instance: &'a Instance,
     stack: &'a Stack,
     resource: StackResource<'a>,
@@ -25,7 +25,7 @@ pub(super) struct Described<'a> {
 pub(super) fn described<'a>(
     instance: &'a Instance,
     parameters: &'a QueryParameters,
-) -> Result<Described<'a>, ServiceError> {
+) -> Result<DescribedStackResource<'a>, ServiceError> {
     let (name, logical_id) = (
         required(parameters, "StackName")?,
         required(parameters, "LogicalResourceId")?,
@@ -36,7 +36,7 @@ pub(super) fn described<'a>(
         let message = format!("Resource {logical_id} does not exist for stack {}", stack.name);
         validation_error(message)
     };
-    Ok(Described {
+    Ok(DescribedStackResource {
         instance,
         stack,
         resource: stack.resource(logical_id).ok_or_else(missing)?,
@@ -45,7 +45,7 @@ pub(super) fn described<'a>(
 }
 
 /// The result, as XML and as JSON.
-pub(super) fn written(described: &Described<'_>) -> (Xml, Value) {
+pub(super) fn written(described: &DescribedStackResource<'_>) -> (Xml, Value) {
     let (resource, stack, world) = (&described.resource, described.stack, &described.instance.world);
     let changed = OffsetDateTime::from(described.instance.launched);
     let metadata = resource.metadata.map(Value::to_string);

@@ -5,8 +5,9 @@ use std::net::Ipv4Addr;
 use nodejoin_core::plan::InstancePlan;
 use nodejoin_core::plan::aws::AddressPlan;
 
+use super::page::Described;
 use super::resource::{self, Ec2Resource, Ec2View, ResourceType};
-use super::{Described, changes, interfaces};
+use super::{instance_ids, interfaces};
 use crate::ec2_names;
 use crate::http::{QueryParameters, ServiceError};
 use crate::instance::Instance;
@@ -38,12 +39,6 @@ pub(super) fn of<'a>(view: &'a Ec2View<'a>) -> Vec<Address<'a>> {
         ip: plan.public_ip,
     };
     plans.map(address).collect()
-}
-
-/// Whether an address is an Elastic IP address of the account.
-#[must_use]
-pub(super) fn is_elastic(world: &World, ip: Ipv4Addr) -> bool {
-    world.aws.addresses.iter().any(|plan| plan.public_ip == ip)
 }
 
 fn allocation_id(plan: &AddressPlan) -> String {
@@ -117,7 +112,7 @@ pub(super) fn associate(
     };
     let own = view.world.instance.network_interface_id.as_str();
     match (parameters.get("InstanceId"), parameters.get("NetworkInterfaceId")) {
-        (Some(id), _) => changes::check_own_instance(&view, id)?,
+        (Some(id), _) => instance_ids::check_own(&view, id)?,
         (None, Some(id)) if id == own => {}
         (None, Some(id)) => return Err(interfaces::not_found(id)),
         (None, None) => {

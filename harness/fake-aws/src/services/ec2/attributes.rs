@@ -1,9 +1,10 @@
 //! ModifyInstanceAttribute: attributes that a running instance may change, and EC2's errors for all others.
 
 use super::resource::Ec2View;
-use super::{ServiceRequest, changes, instances};
+use super::{instance_ids, security_groups};
 use crate::http::{QueryParameters, ServiceError};
 use crate::instance::Instance;
+use crate::services::ServiceRequest;
 
 /// Attributes that EC2 changes only while an instance is stopped; the node's own is running.
 const OF_STOPPED: [&str; 7] = [
@@ -55,7 +56,7 @@ pub(super) fn modify(
 ) -> Result<(), ServiceError> {
     let id = parameters.get("InstanceId").unwrap_or_default();
     let view = Ec2View::of(instance, call);
-    instances::check_ids(&[id], &view.instances)?;
+    instance_ids::check(&[id], &view.instances)?;
     let attributes = requested(parameters)?;
     if attributes.is_empty() {
         let message = "No attributes specified.";
@@ -65,9 +66,9 @@ pub(super) fn modify(
         let message = format!("The instance '{id}' is not in the 'stopped' state.");
         return Err(ServiceError::new(400, "IncorrectInstanceState", message));
     }
-    changes::check_own_instance(&view, id)?;
+    instance_ids::check_own(&view, id)?;
     let groups = parameters.list("GroupId");
-    super::interface_changes::check_groups(&view, &groups)?;
+    security_groups::check(&view, &groups)?;
     if let Some(is_checked) = value(parameters, "SourceDestCheck") {
         let is_checked = boolean("SourceDestCheck", is_checked)?;
         let primary = instance.world.instance.network_interface_id.clone();

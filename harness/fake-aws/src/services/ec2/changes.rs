@@ -1,14 +1,14 @@
-//! Actions that change resources: tags, and attributes of instances without an effect on responses.
+//! CreateTags and DeleteTags: changes of the tags of instances and of other resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodejoin_core::vocabulary::operation::Ec2Operation as Operation;
 
 use super::resource::Ec2View;
-use super::{ServiceRequest, instances, inventory, tags};
+use super::{inventory, tags};
 use crate::http::{QueryParameters, ServiceError};
 use crate::instance::Instance;
-use crate::not_emulated;
+use crate::services::ServiceRequest;
 
 /// Tags that a client may not change start so.
 const RESERVED: &str = "aws:";
@@ -83,27 +83,11 @@ fn others(view: &Ec2View<'_>, ids: &[&str]) -> Result<Vec<(String, &'static str)
     others.map(find).collect()
 }
 
-/// Checks that an instance is the scenario's own, which the action changes.
-///
-/// # Errors
-/// The instance does not exist, or exists in EC2 only.
-pub(super) fn check_own_instance(view: &Ec2View<'_>, id: &str) -> Result<(), ServiceError> {
-    if view.is_home() && view.world.instance.id.as_str() == id {
-        return Ok(());
-    }
-    instances::check_ids(&[id], &view.instances)?;
-    Err(not_emulated::other_instance(id))
-}
-
 /// Checks that all instances exist in the region of the request.
 ///
 /// # Errors
 /// An instance does not exist.
-pub(super) fn check_instances(
-    instance: &Instance,
-    call: ServiceRequest<'_>,
-    ids: &[&str],
-) -> Result<(), ServiceError> {
+fn check_instances(instance: &Instance, call: ServiceRequest<'_>, ids: &[&str]) -> Result<(), ServiceError> {
     let all = inventory::of_region(instance, &call.endpoint.region, call.time);
     let missing = ids
         .iter()

@@ -3,10 +3,12 @@
 use nodejoin_core::plan::InstancePlan;
 
 use super::inventory::Ec2Instance;
-use super::{Described, filters, interfaces, page, types, volumes};
+use super::page::{self, Described};
+use super::security_groups::write_group;
+use super::{filters, instance_ids, interfaces, types, volumes};
 use crate::clock;
 use crate::ec2_names;
-use crate::http::{QueryParameters, ServiceError};
+use crate::http::QueryParameters;
 use crate::wire::xml::Xml;
 
 /// Writes the response.
@@ -15,8 +17,8 @@ use crate::wire::xml::Xml;
 /// An id, a filter or a page is invalid.
 pub(super) fn describe(body: Xml, instances: &[Ec2Instance<'_>], parameters: &QueryParameters) -> Described {
     let ids = parameters.list("InstanceId");
-    check_ids(&ids, instances)?;
-    check_page_of_ids(&ids, parameters)?;
+    instance_ids::check(&ids, instances)?;
+    instance_ids::check_page(&ids, parameters)?;
     let filters = filters::read(parameters);
     let mut found = Vec::new();
     for instance in instances {
@@ -38,45 +40,6 @@ pub(super) fn describe(body: Xml, instances: &[Ec2Instance<'_>], parameters: &Qu
                 .items("instancesSet", [instance], write)
         },
     )
-}
-
-/// Checks the requested ids: one invalid id fails the call.
-///
-/// # Errors
-/// An id is malformed or unknown.
-pub(super) fn check_ids(ids: &[&str], instances: &[Ec2Instance<'_>]) -> Result<(), ServiceError> {
-    if let Some(malformed) = ids.iter().find(|id| !is_instance_id(id)) {
-        return Err(ServiceError::new(
-            400,
-            "InvalidInstanceID.Malformed",
-            format!("Invalid id: \"{malformed}\""),
-        ));
-    }
-    let is_known = |id: &str| instances.iter().any(|instance| instance.plan.id.as_str() == id);
-    let missing: Vec<&str> = ids.iter().copied().filter(|id| !is_known(id)).collect();
-    let message = match missing.as_slice() {
-        [] => return Ok(()),
-        [one] => format!("The instance ID '{one}' does not exist"),
-        several => format!("The instance IDs '{}' do not exist", several.join(", ")),
-    };
-    Err(ServiceError::new(400, "InvalidInstanceID.NotFound", message))
-}
-
-/// Checks that a request by ids has no page size.
-///
-/// # Errors
-/// It has both.
-pub(super) fn check_page_of_ids(ids: &[&str], parameters: &QueryParameters) -> Result<(), ServiceError> {
-    if ids.is_empty() || parameters.get("MaxResults").is_none() {
-        return Ok(());
-    }
-    let message = "The parameter instancesSet cannot be used with the parameter maxResults";
-    Err(ServiceError::new(400, "InvalidParameterCombination", message))
-}
-
-fn is_instance_id(id: &str) -> bool {
-    id.strip_prefix("i-")
-        .is_some_and(|hex| matches!(hex.len(), 8 | 17) && hex.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 fn values(instance: &Ec2Instance<'_>, filter: &str) -> Option<Vec<String>> {
@@ -202,7 +165,7 @@ fn write_network(item: Xml, instance: &Ec2Instance<'_>) -> Xml {
     item.text("sourceDestCheck", attributes.source_dest_check).items(
         "groupSet",
         [&plan.security_group_id],
-        group,
+        write_group,
     )
 }
 
@@ -211,12 +174,6 @@ fn public_dns_name(instance: &Ec2Instance<'_>) -> String {
     address.map_or_else(String::new, |address| {
         ec2_names::public_dns_name(&instance.world.region, address)
     })
-}
-
-/// Writes an entry of a list of security groups.
-pub(super) fn group(item: Xml, id: &String) -> Xml {
-    item.text("groupId", id)
-        .text("groupName", ec2_names::SECURITY_GROUP)
 }
 
 fn metadata_options(options: Xml, plan: &InstancePlan) -> Xml {

@@ -10,10 +10,11 @@ use nodejoin_core::vocabulary::cidr::Cidr;
 use super::attributes::boolean;
 use super::interfaces::{self, attachment_id, not_found};
 use super::resource::Ec2View;
-use super::{ServiceRequest, changes};
+use super::{instance_ids, security_groups};
 use crate::ec2_names;
 use crate::http::{QueryParameters, ServiceError};
 use crate::instance::Instance;
+use crate::services::ServiceRequest;
 use crate::wire::xml::Xml;
 
 /// CreateNetworkInterface. Returns the interface as a member of the response.
@@ -31,7 +32,7 @@ pub(super) fn create(
         let message = format!("The subnet ID '{subnet}' does not exist");
         return Err(ServiceError::new(400, "InvalidSubnetID.NotFound", message));
     }
-    check_groups(&view, &parameters.list("SecurityGroupId"))?;
+    security_groups::check(&view, &parameters.list("SecurityGroupId"))?;
     let requested = addresses_of_interface(parameters)?;
     let more = number(parameters, "SecondaryPrivateIpAddressCount")?;
     let one = u32::from(requested.is_empty());
@@ -76,7 +77,7 @@ pub(super) fn attach(
     let view = Ec2View::of(instance, call);
     let id = required(parameters, "NetworkInterfaceId")?;
     let own = required(parameters, "InstanceId")?;
-    changes::check_own_instance(&view, own)?;
+    instance_ids::check_own(&view, own)?;
     let device = number(parameters, "DeviceIndex")?;
     let card = number(parameters, "NetworkCardIndex")?;
     let plan = &view.world.instance;
@@ -231,7 +232,7 @@ pub(super) fn modify(
     if interfaces::all(&view.instances).all(|interface| interface.id != id) {
         return Err(not_found(id));
     }
-    check_groups(&view, &parameters.list("SecurityGroupId"))?;
+    security_groups::check(&view, &parameters.list("SecurityGroupId"))?;
     let is_checked = parameters.get("SourceDestCheck.Value");
     let is_checked = is_checked
         .map(|value| boolean("SourceDestCheck", value))
@@ -265,21 +266,6 @@ fn available(instance: &Instance, view: &Ec2View<'_>, id: &str) -> Result<usize,
             false => not_found(id),
         },
     )
-}
-
-/// Checks that all groups exist.
-///
-/// # Errors
-/// A group does not exist in the region of the request.
-pub(super) fn check_groups(view: &Ec2View<'_>, groups: &[&str]) -> Result<(), ServiceError> {
-    let own = &view.world.instance.security_group_id;
-    match groups.iter().find(|group| !view.is_home() || own != *group) {
-        None => Ok(()),
-        Some(missing) => {
-            let message = format!("The security group '{missing}' does not exist");
-            Err(ServiceError::new(400, "InvalidGroup.NotFound", message))
-        }
-    }
 }
 
 fn required<'a>(parameters: &'a QueryParameters, name: &str) -> Result<&'a str, ServiceError> {

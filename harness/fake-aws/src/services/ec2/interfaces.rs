@@ -4,10 +4,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use nodejoin_core::plan::aws::InterfacePlan;
 
-use super::instances::group;
+use super::filters;
 use super::inventory::Ec2Instance;
+use super::page::{self, Described};
 use super::resource::{tags_of, write_tags};
-use super::{Described, addresses, filters, page};
+use super::security_groups::write_group;
 use crate::clock;
 use crate::ec2_names;
 use crate::http::{QueryParameters, ServiceError};
@@ -228,7 +229,7 @@ impl NetworkInterface<'_> {
             .text("privateIpAddress", self.primary())
             .text("privateDnsName", self.private_dns_name(self.primary()))
             .text("sourceDestCheck", attributes.source_dest_check)
-            .items("groupSet", [&plan.security_group_id], group)
+            .items("groupSet", [&plan.security_group_id], write_group)
     }
 
     fn write_attachment(&self, attachment: Xml) -> Xml {
@@ -269,7 +270,8 @@ impl NetworkInterface<'_> {
     /// AWS owns addresses that EC2 assigns, the account its Elastic IP addresses.
     fn address_owner(&self, address: Ipv4Addr) -> &str {
         let world = self.instance.world;
-        match addresses::is_elastic(world, address) {
+        let is_elastic = world.aws.addresses.iter().any(|plan| plan.public_ip == address);
+        match is_elastic {
             true => world.account.as_str(),
             false => "amazon",
         }

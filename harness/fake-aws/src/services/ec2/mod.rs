@@ -30,6 +30,7 @@ mod addresses;
 mod attributes;
 mod changes;
 mod filters;
+mod instance_ids;
 mod instances;
 mod interface_changes;
 mod interfaces;
@@ -37,6 +38,7 @@ pub(crate) mod inventory;
 mod page;
 mod parameters;
 mod resource;
+mod security_groups;
 mod status;
 mod tags;
 mod topology;
@@ -48,6 +50,7 @@ mod zones;
 use nodejoin_core::plan::fault::Service;
 use nodejoin_core::vocabulary::operation::{ApiOperation as _, Ec2Operation as Operation};
 
+use self::page::Described;
 use self::resource::Ec2View;
 use super::{ServiceRequest, authorize};
 use crate::credentials::request_id;
@@ -57,9 +60,6 @@ use crate::not_emulated;
 use crate::operation::RequestTarget;
 use crate::wire::WireFormat;
 use crate::wire::xml::Xml;
-
-/// A page of described resources.
-type Described = Result<Xml, ServiceError>;
 
 const NAMESPACE: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
 
@@ -182,7 +182,7 @@ fn describe(operation: Operation, body: Xml, view: &Ec2View<'_>, parameters: &Qu
         Operation::DescribeVolumes => resource::describe(body, world, volumes::of(view), parameters),
         Operation::DescribeVpcs => resource::describe(body, world, vpc::vpcs(view), parameters),
         Operation::DescribeSubnets => resource::describe(body, world, vpc::subnets(view), parameters),
-        Operation::DescribeSecurityGroups => vpc::describe_groups(body, view, parameters),
+        Operation::DescribeSecurityGroups => security_groups::describe(body, view, parameters),
         Operation::DescribeAvailabilityZones => zones::describe(body, view, parameters),
         Operation::DescribeAddresses => addresses::describe(body, view, parameters),
         Operation::AssignPrivateIpAddresses

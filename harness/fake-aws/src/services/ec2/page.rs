@@ -8,6 +8,9 @@ use base64::prelude::BASE64_STANDARD;
 use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
+/// A page of described resources.
+pub(super) type Described = Result<Xml, ServiceError>;
+
 /// Writes the requested page under this name, and the token of the next page if there is one.
 ///
 /// # Errors
@@ -19,7 +22,7 @@ pub(super) fn write<T>(
     parameters: &QueryParameters,
     sizes: RangeInclusive<usize>,
     write: impl Fn(Xml, T) -> Xml,
-) -> Result<Xml, ServiceError> {
+) -> Described {
     let start = start(parameters)?;
     let size = size(parameters, sizes)?;
     let next = start.saturating_add(size);

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use super::filters;
 use super::inventory::Ec2Instance;
-use super::{Described, filters, page};
+use super::page::{self, Described};
 use crate::endpoint::Endpoint;
 use crate::http::{QueryParameters, ServiceError};
 use crate::instance::Instance;

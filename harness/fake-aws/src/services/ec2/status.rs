@@ -3,7 +3,8 @@
 use nodejoin_core::plan::aws::InstanceState;
 
 use super::inventory::Ec2Instance;
-use super::{Described, filters, instances, page};
+use super::page::{self, Described};
+use super::{filters, instance_ids};
 use crate::http::QueryParameters;
 use crate::wire::xml::Xml;
 
@@ -24,8 +25,8 @@ enum Checks {
 /// An id, a filter or a page is invalid.
 pub(super) fn describe(body: Xml, instances: &[Ec2Instance<'_>], parameters: &QueryParameters) -> Described {
     let ids = parameters.list("InstanceId");
-    instances::check_ids(&ids, instances)?;
-    instances::check_page_of_ids(&ids, parameters)?;
+    instance_ids::check(&ids, instances)?;
+    instance_ids::check_page(&ids, parameters)?;
     let filters = filters::read(parameters);
     let has_all = parameters.get("IncludeAllInstances") == Some("true");
     let mut found = Vec::new();

@@ -1,7 +1,8 @@
 //! DescribeTags: the tags of the account's resources.
 
+use super::page::{self, Described};
 use super::resource::{Ec2Resource, Ec2View, tags_of};
-use super::{Described, addresses, filters, interfaces, page, volumes, vpc};
+use super::{addresses, filters, interfaces, security_groups, volumes, vpc};
 use crate::http::QueryParameters;
 use crate::wire::xml::Xml;
 
@@ -43,7 +44,7 @@ pub(super) fn other_resources(view: &Ec2View<'_>) -> Vec<(String, &'static str)>
         interfaces::all(&view.instances).map(|interface| (interface.id, interfaces::RESOURCE_TYPE));
     named(addresses::of(view))
         .chain(interfaces)
-        .chain(named(vpc::security_groups(view)))
+        .chain(named(security_groups::of(view)))
         .chain(named(vpc::subnets(view)))
         .chain(named(volumes::of(view)))
         .chain(named(vpc::vpcs(view)))

@@ -1,7 +1,8 @@
 //! DescribeInstanceTopology: the position of instances in EC2's network. Types without a topology are left out.
 
+use super::instance_ids;
 use super::inventory::Ec2Instance;
-use super::{Described, instances, page};
+use super::page::{self, Described};
 use crate::http::QueryParameters;
 use crate::wire::xml::Xml;
 
@@ -11,7 +12,7 @@ use crate::wire::xml::Xml;
 /// An id or a page is invalid.
 pub(super) fn describe(body: Xml, instances: &[Ec2Instance<'_>], parameters: &QueryParameters) -> Described {
     let ids = parameters.list("InstanceId");
-    instances::check_ids(&ids, instances)?;
+    instance_ids::check(&ids, instances)?;
     let is_requested =
         |instance: &&Ec2Instance<'_>| ids.is_empty() || ids.contains(&instance.plan.id.as_str());
     let found = instances.iter().filter(is_requested);

@@ -1,18 +1,14 @@
-//! DescribeVpcs, DescribeSubnets and DescribeSecurityGroups: the network of the scenario's instance. The cluster has
-//! the same one.
+//! DescribeVpcs and DescribeSubnets: the network of the scenario's instance. The cluster has the same one.
 
 use nodejoin_core::vocabulary::cidr::Cidr;
 
-use super::Described;
-use super::resource::{self, Ec2Resource, Ec2View, ResourceType};
+use super::interfaces;
+use super::resource::{Ec2Resource, Ec2View, ResourceType};
 use crate::ec2_names;
-use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
 
 /// Addresses that AWS reserves in a subnet.
 const RESERVED: u32 = 5;
-/// Description of a VPC's default security group.
-const DESCRIPTION: &str = "default VPC security group";
 
 /// The VPC of the instance.
 #[derive(Debug)]
@@ -22,10 +18,6 @@ pub(super) struct Vpc<'a>(&'a Ec2View<'a>);
 #[derive(Debug)]
 pub(super) struct Subnet<'a>(&'a Ec2View<'a>);
 
-/// The security group of the instance and of the cluster.
-#[derive(Debug)]
-pub(super) struct SecurityGroup<'a>(&'a Ec2View<'a>);
-
 #[must_use]
 pub(super) fn vpcs<'a>(view: &'a Ec2View<'a>) -> Vec<Vpc<'a>> {
     view.is_home().then_some(Vpc(view)).into_iter().collect()
@@ -34,27 +26,6 @@ pub(super) fn vpcs<'a>(view: &'a Ec2View<'a>) -> Vec<Vpc<'a>> {
 #[must_use]
 pub(super) fn subnets<'a>(view: &'a Ec2View<'a>) -> Vec<Subnet<'a>> {
     view.is_home().then_some(Subnet(view)).into_iter().collect()
-}
-
-#[must_use]
-pub(super) fn security_groups<'a>(view: &'a Ec2View<'a>) -> Vec<SecurityGroup<'a>> {
-    view.is_home()
-        .then_some(SecurityGroup(view))
-        .into_iter()
-        .collect()
-}
-
-/// Writes the response of DescribeSecurityGroups, which selects by name, too.
-///
-/// # Errors
-/// An id, a name, a filter or a page is invalid.
-pub(super) fn describe_groups(body: Xml, view: &Ec2View<'_>, parameters: &QueryParameters) -> Described {
-    let names = parameters.list("GroupName");
-    if let Some(missing) = names.iter().find(|name| **name != ec2_names::SECURITY_GROUP) {
-        let message = format!("The security group '{missing}' does not exist");
-        return Err(ServiceError::new(400, "InvalidGroup.NotFound", message));
-    }
-    resource::describe(body, view.world, security_groups(view), parameters)
 }
 
 /// Id of an association, derived from its CIDR.
@@ -141,7 +112,7 @@ impl Subnet<'_> {
         let Ok(cidr) = self.0.world.instance.subnet_cidr.parse::<Cidr>() else {
             return 0;
         };
-        let interfaces = super::interfaces::all(&self.0.instances);
+        let interfaces = interfaces::all(&self.0.instances);
         let used = interfaces
             .flat_map(|interface| interface.addresses)
             .filter(|address| cidr.contains(*address))
@@ -223,64 +194,6 @@ impl Ec2Resource for Subnet<'_> {
                     .text("hostnameType", "ip-name")
                     .text("enableResourceNameDnsARecord", false)
                     .text("enableResourceNameDnsAAAARecord", false)
-            })
-    }
-}
-
-impl Ec2Resource for SecurityGroup<'_> {
-    const TYPE: ResourceType = ResourceType {
-        name: "security-group",
-        ids: "GroupId",
-        set: "securityGroupInfo",
-        missing: "InvalidGroup.NotFound",
-        missing_message: "The security group '{}' does not exist",
-    };
-
-    fn id(&self) -> &str {
-        &self.0.world.instance.security_group_id
-    }
-
-    fn values(&self, filter: &str) -> Option<Vec<String>> {
-        let value = match filter {
-            "group-id" | "ip-permission.group-id" => self.id().to_owned(),
-            "group-name" => ec2_names::SECURITY_GROUP.to_owned(),
-            "vpc-id" => self.0.world.instance.vpc_id.clone(),
-            "description" => DESCRIPTION.to_owned(),
-            "owner-id" => self.0.world.account.to_string(),
-            "ip-permission.protocol" | "egress.ip-permission.protocol" => "-1".to_owned(),
-            "egress.ip-permission.cidr" => "0.0.0.0/0".to_owned(),
-            _ => return None,
-        };
-        Some(vec![value])
-    }
-
-    fn write(&self, item: Xml) -> Xml {
-        let world = self.0.world;
-        let rule = |item: Xml| item.text("ipProtocol", "-1");
-        item.text("ownerId", &world.account)
-            .text("groupId", self.id())
-            .text(
-                "securityGroupArn",
-                self.0.arn(&format!("security-group/{}", self.id())),
-            )
-            .text("groupName", ec2_names::SECURITY_GROUP)
-            .text("groupDescription", DESCRIPTION)
-            .text("vpcId", &world.instance.vpc_id)
-            .items("ipPermissions", [()], |item, ()| {
-                rule(item)
-                    .items("groups", [()], |pair, ()| {
-                        pair.text("userId", &world.account).text("groupId", self.id())
-                    })
-                    .element("ipRanges", |set| set)
-                    .element("ipv6Ranges", |set| set)
-                    .element("prefixListIds", |set| set)
-            })
-            .items("ipPermissionsEgress", [()], |item, ()| {
-                rule(item)
-                    .element("groups", |set| set)
-                    .items("ipRanges", [()], |range, ()| range.text("cidrIp", "0.0.0.0/0"))
-                    .element("ipv6Ranges", |set| set)
-                    .element("prefixListIds", |set| set)
             })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use nodejoin_core::plan::region::Region;
 
+use super::page::Described;
 use super::resource::{self, Ec2Resource, Ec2View, ResourceType};
 use crate::http::{QueryParameters, ServiceError};
 use crate::wire::xml::Xml;
@@ -22,7 +23,7 @@ struct Zone {
 ///
 /// # Errors
 /// A zone or a filter is invalid.
-pub(super) fn describe(body: Xml, view: &Ec2View<'_>, parameters: &QueryParameters) -> super::Described {
+pub(super) fn describe(body: Xml, view: &Ec2View<'_>, parameters: &QueryParameters) -> Described {
     let zones = of(view);
     let unknown = unknown(&zones, &parameters.list("ZoneId"), |zone| &zone.zone_id);
     if !unknown.is_empty() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::invalid;
+use super::errors::invalid;
 use crate::http::ServiceError;
 use crate::log_store::{LogEvent, LogStream};
 use crate::wire;

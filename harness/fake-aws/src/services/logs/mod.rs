@@ -13,12 +13,14 @@
 //!
 //! Real: errors, the order and the age of events, pages. Faked: events are visible at once, and none expires.
 
+mod errors;
 mod events;
 
 use nodejoin_core::plan::fault::Service;
 use nodejoin_core::vocabulary::operation::{ApiOperation as _, LogsOperation as Operation};
 use serde_json::{Value, json};
 
+use self::errors::{exists, invalid, limit_exceeded, missing};
 use super::{ServiceRequest, authorize};
 use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
@@ -285,20 +287,4 @@ impl LogsCall<'_> {
         page[member] = all.into_iter().skip(start).take(limit).collect();
         Ok(page)
     }
-}
-
-fn invalid(message: String) -> ServiceError {
-    ServiceError::new(400, "InvalidParameterException", message)
-}
-
-fn missing(message: &str) -> ServiceError {
-    ServiceError::new(400, "ResourceNotFoundException", message)
-}
-
-fn exists(message: &str) -> ServiceError {
-    ServiceError::new(400, "ResourceAlreadyExistsException", message)
-}
-
-fn limit_exceeded() -> ServiceError {
-    ServiceError::new(400, "LimitExceededException", "Resource limit exceeded.")
 }

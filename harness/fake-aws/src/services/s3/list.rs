@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use nodejoin_core::vocabulary::operation::S3Operation as Operation;
 use time::OffsetDateTime;
 
-use super::entity_tag;
+use super::objects::entity_tag;
 use crate::clock;
 use crate::http::{QueryParameters, Response, ServiceError};
 use crate::wire::xml::Xml;

@@ -23,9 +23,8 @@ mod objects;
 use http::Method;
 use nodejoin_core::plan::fault::Service;
 use nodejoin_core::vocabulary::operation::{ApiOperation as _, S3Operation as Operation};
-use sha2::{Digest, Sha256};
 
-use self::objects::Bucket;
+use self::objects::{Bucket, entity_tag};
 use super::{ServiceRequest, authorize};
 use crate::clock;
 use crate::content::Content;
@@ -297,12 +296,6 @@ fn first_and_last(range: &str, length: u64) -> Option<(u64, u64)> {
         }
     }
     .map(|(first, last)| if length == 0 { (1, 0) } else { (first, last) })
-}
-
-/// The entity tag of an object: the fake's objects do not change.
-fn entity_tag(resource: &str, length: u64) -> String {
-    let hash = hex::encode(Sha256::digest(format!("{resource} {length}")));
-    format!("\"{}\"", &hash[..32])
 }
 
 #[cfg(test)]

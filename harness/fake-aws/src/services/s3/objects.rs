@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use nodejoin_core::plan::stored::BucketPlan;
+use sha2::{Digest, Sha256};
 
 use crate::content::Content;
 
@@ -40,6 +41,12 @@ impl Bucket<'_> {
         }
         found
     }
+}
+
+/// The entity tag of an object: the fake's objects do not change.
+pub(super) fn entity_tag(resource: &str, length: u64) -> String {
+    let hash = hex::encode(Sha256::digest(format!("{resource} {length}")));
+    format!("\"{}\"", &hash[..32])
 }
 
 fn collect(folder: &Path, prefix: &str, depth: usize, found: &mut BTreeMap<String, PathBuf>) {

@@ -3,7 +3,7 @@
 use nodejoin_core::plan::aws::Trust;
 use time::Duration;
 
-use super::{ResultMember, ResultMembers, text};
+use super::result::{ResultMember, ResultMembers, text};
 use crate::arn;
 use crate::clock::{self, RequestTime};
 use crate::credentials::{Credentials, Principal, unique_id};

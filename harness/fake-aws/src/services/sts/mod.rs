@@ -13,23 +13,21 @@
 //! belongs to a control plane.
 
 mod assume;
+mod result;
 mod web_identity;
 
 use nodejoin_core::plan::fault::Service;
 use nodejoin_core::vocabulary::operation::{ApiOperation as _, StsOperation as Operation};
-use serde_json::{Map, Value, json};
 
+use self::result::{NAMESPACE, ResultMembers, text};
 use super::{ServiceRequest, authorize};
-use crate::credentials::request_id;
 use crate::http::{Request, Response, ServiceError};
 use crate::instance::Instance;
 use crate::not_emulated;
 use crate::operation::RequestTarget;
-use crate::wire::xml::Xml;
 use crate::wire::{WireFormat, accepts_json};
 
 pub(crate) const WIRE_FORMAT: WireFormat = WireFormat::Query(NAMESPACE);
-const NAMESPACE: &str = "https://sts.amazonaws.com/doc/2011-06-15/";
 
 /// The role of the request.
 fn subject(operation: Operation, request: &Request) -> Option<String> {
@@ -112,55 +110,4 @@ fn unknown(action: &str) -> ServiceError {
         return ServiceError::missing_action();
     }
     not_emulated::error(Service::Sts.word(), action)
-}
-
-/// The members of a result, in the order of the XML elements.
-struct ResultMembers(Vec<(&'static str, ResultMember)>);
-
-enum ResultMember {
-    Text(String),
-    Group(ResultMembers),
-}
-
-fn text(value: &str) -> ResultMember {
-    ResultMember::Text(value.to_owned())
-}
-
-impl ResultMembers {
-    fn response(&self, operation: &str, as_json: bool) -> Response {
-        let (id, response, result) = (
-            request_id(),
-            format!("{operation}Response"),
-            format!("{operation}Result"),
-        );
-        if as_json {
-            let body =
-                json!({ &response: { &result: self.json(), "ResponseMetadata": { "RequestId": id } } });
-            return Response::new(200, "application/json", body.to_string())
-                .with_header("x-amzn-requestid", id);
-        }
-        let body = Xml::new()
-            .element(&result, |xml| self.xml(xml))
-            .element("ResponseMetadata", |metadata| metadata.text("RequestId", &id))
-            .document(&response, Some(NAMESPACE));
-        Response::new(200, "text/xml", body).with_header("x-amzn-requestid", id)
-    }
-
-    fn xml(&self, xml: Xml) -> Xml {
-        self.0.iter().fold(xml, |xml, (name, member)| match member {
-            ResultMember::Text(value) => xml.text(name, value),
-            ResultMember::Group(members) => xml.element(name, |inner| members.xml(inner)),
-        })
-    }
-
-    fn json(&self) -> Value {
-        let members = self.0.iter().map(|(name, member)| {
-            let value = match member {
-                ResultMember::Text(value) => json!(value),
-                ResultMember::Group(members) => members.json(),
-            };
-            ((*name).to_owned(), value)
-        });
-        Value::Object(members.collect::<Map<_, _>>())
-    }
 }

@@ -3,7 +3,8 @@
 use nodejoin_core::plan::aws::Trust;
 use serde_json::Value;
 
-use super::{ResultMembers, assume, text};
+use super::assume;
+use super::result::{ResultMembers, text};
 use crate::clock::RequestTime;
 use crate::http::{Request, ServiceError};
 use crate::instance::Instance;
