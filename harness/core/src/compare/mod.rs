@@ -10,6 +10,7 @@
 //! | `traits.rs` | the properties of a scenario that can explain why it shows a difference |
 //! | `step_changes.rs` | what happens to a machine after its start in other worlds |
 //! | `worlds.rs` | other worlds for the user data of a scenario |
+//! | `world_name.rs` | the names of worlds |
 //! | `compared_worlds.rs` | the worlds in which two versions are compared |
 //! | `relevance.rs` | which worlds a change is about |
 //! | `surroundings.rs` | the lines that decide whether a changed line runs |
@@ -40,6 +41,7 @@ mod state;
 mod step_changes;
 mod surroundings;
 mod traits;
+mod world_name;
 mod worlds;
 
 pub use arguments::{ScriptArguments, value_for, values_for};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::worlds::slug;
+use super::world_name::slug;
 use crate::observation::phases::is_of_user_data;
 use crate::observation::{AwsCall, CalledService, Millis, Observation, ObservedEvent};
 use crate::plan::fault::{Effect, Fault};

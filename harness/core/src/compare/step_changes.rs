@@ -2,7 +2,8 @@
 
 use super::arguments::ScriptArguments;
 use super::state::MachineState;
-use super::worlds::{Dimension, WorldChange, change, slug, without_values};
+use super::world_name::{slug, without_values};
+use super::worlds::{Dimension, WorldChange, change};
 use crate::plan::step::{Action, StepPlan};
 use crate::plan::{Cni, Plan};
 use crate::vocabulary::phase::Phase;

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::script_output::{is_by_cloud_init, is_trace};
-use super::types::Diagnosis;
-use super::types::Finding;
+use super::types::{Diagnosis, Finding};
 use crate::observation::phases::{is_by_kubelet, is_of_kubelet, phases, reached, user_data_done};
 use crate::observation::{AwsCall, CalledService, JournalLine, Millis, Observation, ObservedEvent};
 use crate::plan::Plan;
@@ -165,6 +163,11 @@ impl<'a> Facts<'a> {
             })
     }
 
+    /// Requests to hosts outside that nothing answered.
+    pub(super) fn refused_outside(&self) -> impl Iterator<Item = (Millis, &'a AwsCall)> + use<'a> {
+        self.calls().filter(|(_, call)| call.is_refused_outside())
+    }
+
     /// The user data before its templates are filled in.
     pub(super) fn user_data(&self) -> Option<Vec<u8>> {
         STANDARD.decode(&self.plan.user_data.as_ref()?.base64).ok()
@@ -219,25 +222,6 @@ impl<'a> Facts<'a> {
         let last = exit.lines.last().map_or("no output", String::as_str);
         Some((exit.code, Evidence::new("container", exit.at, last)))
     }
-
-    /// The last line that reports a failure, for joins with an unknown cause.
-    pub(super) fn last_failure_line(&self) -> Evidence {
-        let lines: Vec<(Millis, &JournalLine)> = self.journal().collect();
-        let found = lines
-            .iter()
-            .rev()
-            .find(|(_, line)| reports_failure(line) && !repeats_input(&line.message))
-            .or(lines.last());
-        found.map_or_else(
-            || Evidence::new("journal", 0, "no line of the node's journal"),
-            |(at, line)| Evidence::journal(*at, line),
-        )
-    }
-}
-
-/// Lines of `set -x`, of cloud-init, and the list of flags at the start of the kubelet repeat their input.
-fn repeats_input(message: &str) -> bool {
-    is_trace(message) || is_by_cloud_init(message) || message.contains("] FLAG: --")
 }
 
 /// Whether a line reports a failure.

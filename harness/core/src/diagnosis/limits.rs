@@ -1,7 +1,7 @@
 //! What the node does not have: commands, files and units of an AMI, a way outside, a kernel of its own.
 
 use super::facts::{Evidence, Facts, between};
-use super::paths::is_misspelt;
+use super::paths::{is_misspelt, missing_path};
 use super::script_output::lines_before_the_end;
 use super::types::Finding;
 use super::unanswered::is_about;
@@ -149,15 +149,6 @@ pub(super) fn is_removed(user_data: &str, path: &str) -> bool {
         let mut words = line.split_whitespace();
         words.any(|word| COMMANDS.contains(&word)) && words.any(is_above)
     })
-}
-
-/// The path in a message about a file that does not exist.
-pub(super) fn missing_path(message: &str) -> Option<&str> {
-    let before = message.split_once(": No such file or directory")?.0;
-    let path = before
-        .rsplit([' ', '\'', '"', '‘', '’'])
-        .find(|word| !word.is_empty())?;
-    (path.starts_with('/') && path.len() > 1).then_some(path)
 }
 
 /// The script enables or starts a service that an AMI has and the node image lacks.

@@ -100,10 +100,8 @@ pub(crate) use types::Finding;
 pub use types::{Diagnosis, ScriptLocation};
 pub(crate) use unit_lines::ignored_unit_lines;
 
-use rules::ORDERED;
-
 use facts::Facts;
-use types::RuleScope;
+use rules::{ORDERED, RuleScope};
 
 /// The cause that the rules find while the join runs.
 pub(crate) fn find(plan: &Plan, observation: &Observation) -> Option<Finding> {

@@ -69,11 +69,6 @@ const HANDSHAKE: [&str; 4] = [
 /// Lines that a script prints about a failed request before it ends. After more, it has continued without the request.
 const WORDS_OF_AN_END: usize = 3;
 
-/// Requests to hosts outside that nothing answered.
-pub(super) fn refused<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a AwsCall)> + use<'a> {
-    facts.calls().filter(|(_, call)| call.is_refused_outside())
-}
-
 /// A program does not reach an HTTP proxy of the user data, and the scenario has none.
 pub(super) fn missing_proxy(facts: &Facts<'_>) -> Option<Finding> {
     if facts.plan.http_proxy.is_some() || !facts.is_before(Phase::Registered) {
@@ -156,7 +151,9 @@ pub(super) fn reported_request(facts: &Facts<'_>) -> Option<Finding> {
     }
     let lines = lines_before_the_end(facts);
     let (index, (at, call)) = lines.iter().enumerate().rev().find_map(|(index, (at, line))| {
-        let before = refused(facts).filter(|(requested, _)| is_before_end(*requested, *at));
+        let before = facts
+            .refused_outside()
+            .filter(|(requested, _)| is_before_end(*requested, *at));
         let about: Vec<_> = before.filter(|(_, call)| is_report(line, call)).collect();
         Some((index, *about.last()?))
     })?;
@@ -169,8 +166,10 @@ pub(super) fn unreported_request(facts: &Facts<'_>) -> Option<Finding> {
     if !facts.is_before(Phase::Configured) {
         return None;
     }
-    let (at, call) = refused(facts).last()?;
-    let repeated = refused(facts).filter(|(_, other)| other.operation == call.operation);
+    let (at, call) = facts.refused_outside().last()?;
+    let repeated = facts
+        .refused_outside()
+        .filter(|(_, other)| other.operation == call.operation);
     let is_polled = facts.user_data_done.is_none() && repeated.count() >= WAITING;
     (is_polled || is_last_of_script(facts, at, call))
         .then(|| finding(facts, at, call))
@@ -259,7 +258,9 @@ fn finding(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Finding> {
         remedy(facts, call),
     )?;
     // The same failure since the first of these requests: a script that polls does not start anew.
-    let first = refused(facts).find(|(_, other)| other.operation == *request);
+    let first = facts
+        .refused_outside()
+        .find(|(_, other)| other.operation == *request);
     Some(Finding {
         at: first.map_or(at, |(first, _)| first),
         ..finding

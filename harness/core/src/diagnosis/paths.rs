@@ -1,7 +1,6 @@
-//! Paths of an AMI that the user data misspells.
+//! Paths of an AMI that the user data misspells, and paths in messages.
 
 use super::facts::{Evidence, Facts};
-use super::limits::missing_path;
 use super::types::Finding;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
@@ -55,6 +54,15 @@ pub(super) fn is_misspelt(path: &str) -> bool {
 
 fn is_close(path: &str, known: &str) -> bool {
     strsim::damerau_levenshtein(path, known) <= 2
+}
+
+/// The path in a message about a file that does not exist.
+pub(super) fn missing_path(message: &str) -> Option<&str> {
+    let before = message.split_once(": No such file or directory")?.0;
+    let path = before
+        .rsplit([' ', '\'', '"', '‘', '’'])
+        .find(|word| !word.is_empty())?;
+    (path.starts_with('/') && path.len() > 1).then_some(path)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::types::{RuleEntry, RuleScope};
+use super::facts::Facts;
+use super::types::Finding;
 use super::{
     ami_family, api_server, certificates, clock, cluster, container_runtime, dns_fault, exhausted, identity,
     instance, kubeadm, kubelet, kubelet_program, limits, lost, metadata_path, never_started, nodeadm,
@@ -10,6 +11,32 @@ use super::{
     user_data_end,
 };
 use crate::vocabulary::cause_table::cause_table;
+
+type Rule = fn(&Facts<'_>) -> Option<Finding>;
+
+/// A rule, from a row of the table of causes.
+pub(super) struct RuleEntry {
+    /// Smaller numbers apply first.
+    pub(super) order: u32,
+    pub(super) apply: Rule,
+    pub(super) scope: RuleScope,
+    /// The file and the function.
+    #[cfg(test)]
+    pub(super) name: &'static str,
+}
+
+/// Which joins a rule looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RuleScope {
+    /// Joins that have not reached `ready`, at any time.
+    Stopped,
+    /// Joins that have reached `ready`.
+    Ready,
+    /// Joins that have reached `ready` when they end, after all other rules.
+    ReadyAtTheEnd,
+    /// Joins that have not reached `ready` when they end, after all other rules.
+    AtTheEnd,
+}
 
 /// Lists the rules of each row; a rule that finds two causes stands in two rows.
 macro_rules! rules {

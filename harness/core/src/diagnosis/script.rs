@@ -350,7 +350,7 @@ fn failed_calls(facts: &Facts<'_>, end: Millis) -> String {
     let is_late = |at: Millis| at <= end && at + BEFORE >= end;
     for (_, call) in facts
         .calls()
-        .filter(|(at, call)| is_late(*at) && is_failed(call) && !was_allowed_later(facts, call))
+        .filter(|(at, call)| is_late(*at) && call.has_failed() && !was_allowed_later(facts, call))
     {
         let fault = call
             .fault
@@ -377,10 +377,6 @@ fn failed_calls(facts: &Facts<'_>, end: Millis) -> String {
         true => String::new(),
         false => format!("; failed requests before it: {}", words.join(", ")),
     }
-}
-
-pub(super) fn is_failed(call: &AwsCall) -> bool {
-    call.status == 0 || call.status >= 400
 }
 
 fn called(call: &AwsCall) -> String {

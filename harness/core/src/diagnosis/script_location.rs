@@ -1,7 +1,6 @@
 //! Where a script ended, from its output: messages of bash, dash and Python, traps, and traces of `set -x`.
 
 use super::facts::Facts;
-use super::script::is_failed;
 use super::script_output::is_by_cloud_init;
 use super::types::ScriptLocation;
 use crate::user_data::{Parsed, parse};
@@ -232,7 +231,7 @@ fn part_without_interpreter(facts: &Facts<'_>) -> Option<ScriptLocation> {
 
 /// The line that makes the last failed AWS call, if only one line calls that operation by the AWS CLI.
 fn failed_call(facts: &Facts<'_>) -> Option<ScriptLocation> {
-    let failed = facts.calls().filter(|(_, call)| is_failed(call)).last();
+    let failed = facts.calls().filter(|(_, call)| call.has_failed()).last();
     let (_, call) = failed.filter(|(_, call)| call.service != Service::Imds)?;
     let command = format!("aws {} {}", call.service.word(), kebab_case(&call.operation));
     let scripts = scripts(facts);

@@ -1,7 +1,8 @@
 //! What to do about the last words of a script that failed.
 
 use super::facts::{Facts, between};
-use super::limits::{is_removed, missing_command, missing_path, unit_not_found};
+use super::limits::{is_removed, missing_command, unit_not_found};
+use super::paths::missing_path;
 use super::script_output::shortened;
 use crate::user_data::parse;
 

@@ -2,7 +2,6 @@
 //! invented.
 
 use super::facts::{Evidence, Facts};
-use super::script::is_failed;
 use super::script_output::{is_complaint, is_failure, last_output, lines_before_the_end};
 use super::types::Finding;
 use crate::observation::{AwsCall, CalledService, Millis};
@@ -125,7 +124,7 @@ pub(super) fn missing<'a>(facts: &Facts<'a>, end: Millis) -> Option<MissingValue
         // CloudFormation has one code for all of its errors.
         "ValidationError",
     ];
-    let failed = facts.calls().filter(|(at, call)| *at <= end && is_failed(call));
+    let failed = facts.calls().filter(|(at, call)| *at <= end && call.has_failed());
     let (at, call) = failed.last()?;
     let name = call.subject.as_deref()?;
     let what = match call.service {

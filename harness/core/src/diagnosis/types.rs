@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::facts::Facts;
 use crate::observation::Millis;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
@@ -49,30 +48,4 @@ pub(crate) struct Finding {
     pub(crate) at: Millis,
     /// Whether the join cannot recover by itself once the user data is done.
     pub(crate) is_final: bool,
-}
-
-type Rule = fn(&Facts<'_>) -> Option<Finding>;
-
-/// A rule, from a row of the table of causes.
-pub(super) struct RuleEntry {
-    /// Smaller numbers apply first.
-    pub(super) order: u32,
-    pub(super) apply: Rule,
-    pub(super) scope: RuleScope,
-    /// The file and the function.
-    #[cfg(test)]
-    pub(super) name: &'static str,
-}
-
-/// Which joins a rule looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RuleScope {
-    /// Joins that have not reached `ready`, at any time.
-    Stopped,
-    /// Joins that have reached `ready`.
-    Ready,
-    /// Joins that have reached `ready` when they end, after all other rules.
-    ReadyAtTheEnd,
-    /// Joins that have not reached `ready` when they end, after all other rules.
-    AtTheEnd,
 }

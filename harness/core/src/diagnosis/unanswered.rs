@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::facts::{Evidence, Facts};
 use super::other_cluster;
-use super::outside;
 use super::script_output::{is_failure, lines_before_the_end};
 use super::types::Finding;
 use crate::observation::{AwsCall, CalledService, Millis, ObservedEvent};
@@ -199,7 +198,8 @@ fn silent_upstream(facts: &Facts<'_>, at: Millis, call: &AwsCall) -> Option<Find
 
 /// Queries without an address, except reverse look-ups and names whose requests are known.
 fn misses<'a>(facts: &Facts<'a>) -> impl Iterator<Item = (Millis, &'a str)> + use<'a> {
-    let requested: BTreeSet<&str> = outside::refused(facts)
+    let requested: BTreeSet<&str> = facts
+        .refused_outside()
         .map(|(_, call)| call.host.as_str())
         .collect();
     let timeline = facts.observation.timeline.iter();

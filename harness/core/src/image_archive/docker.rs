@@ -7,8 +7,9 @@ use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::pack::Pack;
-use super::{Extent, ImageArchive, ImageManifest, NotAnImage, digest, pack, platform};
+use super::error::NotAnImage;
+use super::image::{Extent, ImageArchive, ImageManifest, digest, platform};
+use super::pack::{self, Pack};
 use crate::plan::architecture::Architecture;
 
 const MANIFEST_TYPE: &str = "application/vnd.docker.distribution.manifest.v2+json";

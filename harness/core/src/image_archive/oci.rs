@@ -7,8 +7,9 @@ use oci_spec::image::{
     Descriptor, Digest, ImageConfiguration, ImageIndex, ImageManifest as Manifest, MediaType,
 };
 
+use super::error::NotAnImage;
+use super::image::{Extent, ImageArchive, ImageManifest, digest, platform};
 use super::pack::{self, Pack};
-use super::{Extent, ImageArchive, ImageManifest, NotAnImage, digest, platform};
 use crate::plan::architecture::Architecture;
 
 /// Lists may contain lists; real images nest them once.

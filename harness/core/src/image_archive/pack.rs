@@ -6,7 +6,8 @@ use std::io::{Read, Seek, SeekFrom};
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use super::{Extent, NotAnImage, named};
+use super::error::NotAnImage;
+use super::image::{Extent, named};
 
 /// Registries limit documents to this size, too.
 const MAX_DOCUMENT_BYTES: u64 = 4 * 1024 * 1024;

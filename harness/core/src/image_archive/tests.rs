@@ -4,6 +4,7 @@ use std::io::{Cursor, Write as _};
 
 use serde_json::{Value, json};
 
+use super::image::digest;
 use super::*;
 
 const HERE: Architecture = Architecture::X86_64;

@@ -2,7 +2,8 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `progress.rs` | decides while the join runs whether to keep waiting |
+//! | `progress.rs` | whether to wait for more events |
+//! | `running_join.rs` | decides while the join runs whether to keep waiting |
 //! | `probe.rs` | the same for a probe |
 //! | `lost.rs` | expectations that no later event can meet |
 //! | `decide.rs` | the verdict at the end of a join |
@@ -46,6 +47,7 @@ mod object_notes;
 mod ownership;
 mod probe;
 mod progress;
+mod running_join;
 mod same_machine;
 #[cfg(test)]
 mod tests;
@@ -54,7 +56,8 @@ pub mod verdict;
 
 pub use aggregate::{Joined, of_nodes, of_steps};
 pub use decide::{judge, judge_step};
-pub use progress::{Progress, progress};
+pub use progress::Progress;
+pub use running_join::progress;
 pub use same_machine::{
     MACHINE_SNAPSHOT, add_check, machine_snapshot, same_machine, unusable_machine_snapshot,
 };

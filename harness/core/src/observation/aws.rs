@@ -127,6 +127,12 @@ impl AwsCall {
         self.error.as_deref() == Some(TLS_PROXY)
     }
 
+    /// Whether it had no response, or an error.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.status == 0 || self.status >= 400
+    }
+
     #[must_use]
     pub fn is_refused_connection(&self) -> bool {
         self.status == 0 && self.operation == CONNECT

@@ -1,5 +1,6 @@
 //! One EC2 instance, and the role of its profile.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::aws::{MetadataPlan, NetworkPlan};
 use crate::plan::instance_type::TypeData;
+use crate::vocabulary::ec2_type::{Ec2Type, ec2_type};
 use crate::vocabulary::ids::InstanceId;
 
 /// One EC2 instance.
@@ -129,5 +131,21 @@ impl InstancePlan {
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         let ipv6 = self.network.ipv6.iter().copied().map(IpAddr::from);
         std::iter::once(IpAddr::from(self.private_ip)).chain(ipv6)
+    }
+
+    /// The figures of the instance's type: those of the scenario, else those of the type that it is like, else those of
+    /// EC2.
+    #[must_use]
+    pub fn type_figures(&self) -> Option<Cow<'static, Ec2Type>> {
+        let name = &self.instance_type;
+        match (&self.type_data, &self.type_like) {
+            (Some(data), _) => Some(Cow::Owned(data.named(name))),
+            (None, Some(like)) => {
+                let figures = ec2_type(like)?.clone();
+                let name = name.clone();
+                Some(Cow::Owned(Ec2Type { name, ..figures }))
+            }
+            (None, None) => ec2_type(name).map(Cow::Borrowed),
+        }
     }
 }

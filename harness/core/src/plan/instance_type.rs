@@ -1,12 +1,9 @@
 //! Properties of a machine that follow from its instance type.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::InstancePlan;
-use crate::vocabulary::ec2_type::{Ec2Type, ec2_type};
+use crate::vocabulary::ec2_type::Ec2Type;
 
 /// The type of an instance for which a scenario states none.
 pub const DEFAULT_INSTANCE_TYPE: &str = "m5.large";
@@ -42,7 +39,8 @@ fn x86_64() -> Vec<String> {
 }
 
 impl TypeData {
-    fn named(&self, name: &str) -> Ec2Type {
+    /// The figures with the name of the type.
+    pub(super) fn named(&self, name: &str) -> Ec2Type {
         Ec2Type {
             name: name.to_owned(),
             hypervisor: (!self.bare_metal).then(|| "nitro".to_owned()),
@@ -57,24 +55,6 @@ impl TypeData {
             bare_metal: self.bare_metal,
             current: true,
             gpus: None,
-        }
-    }
-}
-
-impl InstancePlan {
-    /// The figures of the instance's type: those of the scenario, else those of the type that it is like, else those of
-    /// EC2.
-    #[must_use]
-    pub fn type_figures(&self) -> Option<Cow<'static, Ec2Type>> {
-        let name = &self.instance_type;
-        match (&self.type_data, &self.type_like) {
-            (Some(data), _) => Some(Cow::Owned(data.named(name))),
-            (None, Some(like)) => {
-                let figures = ec2_type(like)?.clone();
-                let name = name.clone();
-                Some(Cow::Owned(Ec2Type { name, ..figures }))
-            }
-            (None, None) => ec2_type(name).map(Cow::Borrowed),
         }
     }
 }

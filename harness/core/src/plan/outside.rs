@@ -1,6 +1,6 @@
 //! Recorded answers to requests outside: files by URL.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
@@ -9,10 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::plan::Plan;
+pub use crate::plan::values::OutsideFiles;
 use crate::vocabulary::outside_name;
-
-/// The files of `outside`, by URL as the scenario has it.
-pub type OutsideFiles = BTreeMap<String, String>;
 
 /// How a client reaches a host outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

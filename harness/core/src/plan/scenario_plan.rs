@@ -12,12 +12,13 @@ use crate::plan::fault::Fault;
 use crate::plan::golden::GoldenPlan;
 use crate::plan::image::ImagePlan;
 use crate::plan::instance::{InstancePlan, RolePlan};
-use crate::plan::outside::OutsideFiles;
 use crate::plan::overlay::{Overlay, OverlayRange};
 use crate::plan::provider::ProviderName;
 use crate::plan::sources::Sources;
 use crate::plan::step::StepPlan;
-use crate::plan::values::{Cni, Network, NewerSettings, PodPlan, Stubs, Timeouts, UserDataPlan};
+use crate::plan::values::{
+    Cni, Network, NewerSettings, OutsideFiles, PodPlan, Stubs, Timeouts, UserDataPlan,
+};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::http_proxy::HttpProxyUrl;
 use crate::vocabulary::ids::{AccountId, ScenarioId, ScenarioTag};

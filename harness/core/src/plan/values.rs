@@ -1,4 +1,6 @@
-//! Small values of a plan: network, user data, pod, timeouts.
+//! Small values of a plan: network, recorded answers, user data, pod, timeouts.
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,9 @@ pub enum Network {
     /// All networks that the container engine reaches. Only the hosts of `outside` lead to the fakes.
     Open,
 }
+
+/// The files of `outside`, by URL as the scenario has it.
+pub type OutsideFiles = BTreeMap<String, String>;
 
 /// User data, and the program that runs it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
 //! Credentials that their format gives away.
 
-use super::{CredentialKind, FoundCredential};
+use super::credential::{CredentialKind, FoundCredential};
 
 pub(super) fn private_keys(text: &str, found: &mut Vec<FoundCredential>) {
     const LABEL: &str = "PRIVATE KEY-----";

@@ -1,6 +1,6 @@
 //! Credentials next to words that announce them.
 
-use super::{CredentialKind, FoundCredential};
+use super::credential::{CredentialKind, FoundCredential};
 
 /// A word and the format of the credential next to it.
 pub(super) struct RedactionRule {

@@ -1,46 +1,17 @@
 //! Removes credentials from texts before they reach a report or a file, and finds remaining ones.
 
+mod credential;
 mod formats;
 mod key_lines;
 mod keywords;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
-
+pub use credential::{CredentialKind, FoundCredential};
 pub use key_lines::KeyLines;
 
 use formats::{bare_secret_keys, bootstrap_tokens, private_keys};
 use keywords::RULES;
-
-/// The type of a credential.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CredentialKind {
-    /// A token of the IAM authenticator, `k8s-aws-v1.`.
-    AuthenticatorToken,
-    /// The value of an `Authorization` header.
-    Authorization,
-    /// An AWS secret access key.
-    SecretAccessKey,
-    /// A session token of temporary AWS credentials or of the metadata service.
-    SessionToken,
-    /// The signature of a request to AWS.
-    Signature,
-    /// A private key.
-    PrivateKey,
-    /// The secret half of a bootstrap token.
-    BootstrapToken,
-    /// The value of a key that contains a password or a token.
-    Password,
-}
-
-/// A credential in a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundCredential {
-    pub kind: CredentialKind,
-    /// Byte range.
-    pub range: Range<usize>,
-}
 
 /// The text with each credential replaced by `<redacted>`.
 #[must_use]

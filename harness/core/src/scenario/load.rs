@@ -4,16 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::discover::ScenarioPath;
-use super::file::Scenario;
-use super::resolve::resolve;
-use super::variants::Variant;
-use super::{other_files, rules, same_as, sources, variants};
-use crate::input::document;
+use super::reading::scenarios_of;
+use super::variants;
 use crate::input::files::Files;
 use crate::input::problem::{Position, Problem, ScenarioError};
-use crate::input::problems::Problems;
 use crate::plan::Plan;
-use crate::scenario::scenario_schema;
 use crate::vocabulary::ids::ScenarioId;
 
 /// Reads the only scenario of a file. Its id is its path below `root`.
@@ -40,83 +35,6 @@ pub fn load(path: &Path, root: &Path, files: &dyn Files) -> Result<Plan, Scenari
 /// Reads the scenarios of a file: one, or those of its list `with`.
 fn load_below(path: &Path, root: &Path, files: &dyn Files) -> Result<Vec<Plan>, ScenarioError> {
     scenarios_of(path, id_of(path, root, files), files, true)
-}
-
-/// Reads the scenarios of a file with the given id. `compares`: whether to read those of `expect.same_as`, too.
-pub(super) fn scenarios_of(
-    path: &Path,
-    id: ScenarioId,
-    files: &dyn Files,
-    compares: bool,
-) -> Result<Vec<Plan>, ScenarioError> {
-    other_files::refuse_user_data(path, files)?;
-    let schema = scenario_schema();
-    let read = document::parsed(path, "a scenario", schema, files)?;
-    let mut plans = Vec::new();
-    let mut problems: Vec<Problem> = Vec::new();
-    for variant in variants::variants(&read.name, read.value)? {
-        let file = ScenarioText {
-            name: &read.name,
-            path,
-            text: &read.text,
-            compares,
-        };
-        match plan_of(&file, variant, id.clone(), schema, files) {
-            Ok(plan) => plans.push(plan),
-            // Scenarios of one file share the problems of the keys that they share.
-            Err(error) => {
-                let new = error.problems.into_iter();
-                let new = new
-                    .filter(|problem| !problems.contains(problem))
-                    .collect::<Vec<_>>();
-                problems.extend(new);
-            }
-        }
-    }
-    problems.sort_by_key(|problem| problem.position);
-    match problems.is_empty() {
-        true => Ok(plans),
-        false => Err(ScenarioError { problems }),
-    }
-}
-
-/// A scenario file.
-struct ScenarioText<'a> {
-    name: &'a str,
-    path: &'a Path,
-    text: &'a str,
-    compares: bool,
-}
-
-fn plan_of(
-    file: &ScenarioText<'_>,
-    variant: Variant,
-    id: ScenarioId,
-    schema: &serde_json::Value,
-    files: &dyn Files,
-) -> Result<Plan, ScenarioError> {
-    let tree = variant.tree;
-    let mut scenario: Scenario = document::value_of(file.name, "a scenario", schema, &tree)?;
-    if let (Some(variant), Some(golden)) = (&variant.id, &mut scenario.golden) {
-        let stem = file.path.file_stem().unwrap_or_default().to_string_lossy();
-        golden
-            .snapshot
-            .get_or_insert_with(|| format!("{stem}.{variant}.snapshot"));
-    }
-    let mut problems = Problems::of(file.name, &tree);
-    let id = variants::id_of(id, variant.id.as_ref());
-    let mut plan = resolve(&scenario, id, file.path, file.text, files, &mut problems);
-    plan.sources.expect = sources::expectations(&tree);
-    if let Some(required) = scenario.expect.same_as.as_ref().filter(|_| file.compares) {
-        plan.same_as = same_as::other(required, &plan, file.path, files, &mut problems);
-    }
-    rules::check(&scenario, &plan, &mut problems);
-    let mut problems = problems.into_problems();
-    problems.sort_by_key(|problem| problem.position);
-    match problems.is_empty() {
-        true => Ok(plan),
-        false => Err(ScenarioError { problems }),
-    }
 }
 
 /// Reads all scenarios of a run and rejects duplicate ids. Scenarios with the same instance, address or role run one

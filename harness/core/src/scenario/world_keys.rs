@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::stated_keys::without_defaults;
 use crate::plan::Plan;
 
 /// A key below the root of a scenario file, and its value in a plan.
@@ -44,7 +45,7 @@ pub(super) fn change(keys: &mut Map<String, Value>, base: &Plan, world: &Plan) {
     }
     let new = world.faults.iter().skip(base.faults.len()).filter_map(|fault| {
         let fault = serde_json::to_value(fault).ok()?;
-        super::derived::without_defaults(fault)
+        without_defaults(fault)
     });
     let new: Vec<Value> = new.collect();
     if !new.is_empty() {
@@ -58,7 +59,7 @@ pub(super) fn change(keys: &mut Map<String, Value>, base: &Plan, world: &Plan) {
             let unit = step.unit.as_ref().map(|unit| ("unit".to_owned(), text(unit)));
             let expect = (step.expect != step.action.expected(step.unit.as_deref())).then(|| {
                 let expect = serde_json::to_value(&step.expect).unwrap_or_default();
-                let expect = super::derived::without_defaults(expect);
+                let expect = without_defaults(expect);
                 ("expect".to_owned(), expect.unwrap_or_else(|| Map::new().into()))
             });
             let keys = std::iter::once(("do".to_owned(), text(step.action)));

@@ -1,8 +1,8 @@
 //! The part of `#cloud-config` that bootstrapping needs: `write_files` and `runcmd`.
 
 use std::fmt;
-use std::io::Read as _;
 
+use super::gzip::gunzip;
 use super::mime::decode_base64;
 use crate::input::mode::octal;
 use crate::input::problem::Position;
@@ -343,17 +343,6 @@ fn python_base64(content: &[u8]) -> Option<Vec<u8>> {
         }
     }
     digits.len().is_multiple_of(4).then(|| decode_base64(&digits))?
-}
-
-pub(super) fn gunzip(bytes: &[u8]) -> Option<Vec<u8>> {
-    // User data has at most 16 KiB; protects from decompression bombs.
-    const MAX_UNPACKED: u64 = 64 * 1024 * 1024;
-    let mut unpacked = Vec::new();
-    flate2::read::MultiGzDecoder::new(bytes)
-        .take(MAX_UNPACKED)
-        .read_to_end(&mut unpacked)
-        .ok()?;
-    Some(unpacked)
 }
 
 /// `shellify` of cloud-init: a text is a command line, a list is quoted word by word. Every word is quoted, so that a

@@ -1,13 +1,11 @@
 //! User data as the metadata service returns it: filled in, composed of MIME parts, compressed, and within the size
 //! limit of EC2.
 
-use std::io::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use flate2::{Compression, GzBuilder};
 
 use super::fill::{UnknownTemplate, Values, fill};
+use super::gzip::gzip;
 use super::replace::replace_cluster;
 use crate::plan::{Replacement, UserDataPlan};
 
@@ -115,13 +113,6 @@ fn unused_boundary(parts: &[MimePart]) -> String {
         boundary.push_str("nodejoin");
     }
     boundary
-}
-
-pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
-    // Without time and name, so that a scenario always produces the same bytes.
-    let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
-    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    written.expect("writing to memory does not fail")
 }
 
 /// Whether user data names a certificate of the identity document. These take time to create, and few scenarios need

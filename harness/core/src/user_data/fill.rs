@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::ca_cert_hash::ca_cert_hash;
+use super::gzip::GZIP;
 use crate::plan::Plan;
 use crate::vocabulary::cidr::Cidr;
 use crate::vocabulary::nearest::nearest;
@@ -196,8 +197,6 @@ pub(crate) fn with_words(user_data: &[u8]) -> Vec<u8> {
     words.extend_from_slice(rest);
     words
 }
-
-pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Splits at the next `{{`: the text before it, the text inside, and the rest after `}}`. Templates do not span
 /// lines.

@@ -10,6 +10,7 @@
 //! | `replace.rs` | replaces the values of another cluster |
 //! | `parse.rs` | the parts that cloud-init finds, and their faults |
 //! | `mime.rs` | MIME messages |
+//! | `gzip.rs` | compression |
 //! | `ami_family.rs` | user data for another AMI family than that of the node image |
 //! | `disk_setup.rs` | whether cloud-init prepares disks |
 //! | `http_proxies.rs` | the HTTP proxies that it names |
@@ -22,6 +23,7 @@ mod compose;
 mod disk_setup;
 mod fill;
 mod fill_expect;
+mod gzip;
 mod http_proxies;
 mod mime;
 mod parse;

@@ -1,7 +1,7 @@
 //! Splits user data in the same way as cloud-init: parts with their names, and faults that cloud-init would report.
 
-use super::cloud_config::{CloudConfig, CloudConfigLoss, gunzip};
-use super::fill::GZIP;
+use super::cloud_config::{CloudConfig, CloudConfigLoss};
+use super::gzip::{GZIP, gunzip};
 use super::mime::{Message, decode_base64};
 use crate::vocabulary::nearest::nearest;
 

@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::cloud_config::gunzip;
-use super::compose::gzip;
-use super::fill::{GZIP, Values};
+use super::fill::Values;
+use super::gzip::{GZIP, gunzip, gzip};
 use super::mime::decode_base64;
 use crate::plan::UserDataPlan;
 

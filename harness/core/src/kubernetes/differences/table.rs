@@ -1,6 +1,10 @@
 //! The table of differences between versions of Kubernetes.
 
-use super::{CGROUP_V1_REFUSED_SINCE, Difference, DifferenceKind, Minor};
+use super::row::{Difference, DifferenceKind};
+use crate::kubernetes::version::Minor;
+
+/// The first kubelet that does not start on a host with cgroup v1 without `failCgroupV1: false`.
+pub const CGROUP_V1_REFUSED_SINCE: Minor = Minor::new(35);
 
 pub(super) const REFUSES_CGROUP_V1: &str = "refuses cgroup v1";
 pub(super) const DOCKERSHIM: &str = "runs pods over Docker";

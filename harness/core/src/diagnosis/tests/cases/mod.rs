@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::diagnosis::facts::Facts;
 use crate::diagnosis::first_of;
-use crate::diagnosis::types::RuleScope;
+use crate::diagnosis::rules::RuleScope;
 
 /// A join that stopped.
 pub(in crate::diagnosis) struct Case {

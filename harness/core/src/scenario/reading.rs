@@ -1,18 +1,102 @@
-//! The scenario that `expect.same_as` names.
+//! Reads a scenario file into plans. A plan contains that of the scenario that `expect.same_as` names.
 
 use std::path::Path;
 
-use super::load::scenarios_of;
+use super::file::Scenario;
+use super::resolve::resolve;
+use super::schema::scenario_schema;
+use super::variants::{Variant, variant_of};
+use super::{other_files, rules, sources, variants};
+use crate::input::document;
 use crate::input::files::Files;
+use crate::input::problem::{Problem, ScenarioError};
 use crate::input::problems::Problems;
 use crate::plan::Plan;
 use crate::plan::expect::SameAsExpect;
-use crate::scenario::variants::variant_of;
+use crate::vocabulary::ids::ScenarioId;
 
-const KEY: &str = "expect.same_as.scenario";
+const SAME_AS: &str = "expect.same_as.scenario";
 
-/// Reads the other scenario of a plan. It gets an id of its own, so that it has its own instance, role and cluster.
-pub(super) fn other(
+/// Reads the scenarios of a file with the given id. `compares`: whether to read those of `expect.same_as`, too.
+pub(super) fn scenarios_of(
+    path: &Path,
+    id: ScenarioId,
+    files: &dyn Files,
+    compares: bool,
+) -> Result<Vec<Plan>, ScenarioError> {
+    other_files::refuse_user_data(path, files)?;
+    let schema = scenario_schema();
+    let read = document::parsed(path, "a scenario", schema, files)?;
+    let mut plans = Vec::new();
+    let mut problems: Vec<Problem> = Vec::new();
+    for variant in variants::variants(&read.name, read.value)? {
+        let file = ScenarioText {
+            name: &read.name,
+            path,
+            text: &read.text,
+            compares,
+        };
+        match plan_of(&file, variant, id.clone(), schema, files) {
+            Ok(plan) => plans.push(plan),
+            // Scenarios of one file share the problems of the keys that they share.
+            Err(error) => {
+                let new = error.problems.into_iter();
+                let new = new
+                    .filter(|problem| !problems.contains(problem))
+                    .collect::<Vec<_>>();
+                problems.extend(new);
+            }
+        }
+    }
+    problems.sort_by_key(|problem| problem.position);
+    match problems.is_empty() {
+        true => Ok(plans),
+        false => Err(ScenarioError { problems }),
+    }
+}
+
+/// A scenario file.
+struct ScenarioText<'a> {
+    name: &'a str,
+    path: &'a Path,
+    text: &'a str,
+    compares: bool,
+}
+
+fn plan_of(
+    file: &ScenarioText<'_>,
+    variant: Variant,
+    id: ScenarioId,
+    schema: &serde_json::Value,
+    files: &dyn Files,
+) -> Result<Plan, ScenarioError> {
+    let tree = variant.tree;
+    let mut scenario: Scenario = document::value_of(file.name, "a scenario", schema, &tree)?;
+    if let (Some(variant), Some(golden)) = (&variant.id, &mut scenario.golden) {
+        let stem = file.path.file_stem().unwrap_or_default().to_string_lossy();
+        golden
+            .snapshot
+            .get_or_insert_with(|| format!("{stem}.{variant}.snapshot"));
+    }
+    let mut problems = Problems::of(file.name, &tree);
+    let id = variants::id_of(id, variant.id.as_ref());
+    let mut plan = resolve(&scenario, id, file.path, file.text, files, &mut problems);
+    plan.sources.expect = sources::expectations(&tree);
+    if let Some(required) = scenario.expect.same_as.as_ref().filter(|_| file.compares) {
+        plan.same_as = compared(required, &plan, file.path, files, &mut problems);
+    }
+    rules::check(&scenario, &plan, &mut problems);
+    let mut problems = problems.into_problems();
+    problems.sort_by_key(|problem| problem.position);
+    match problems.is_empty() {
+        true => Ok(plan),
+        false => Err(ScenarioError { problems }),
+    }
+}
+
+/// Reads the scenario that a plan is compared with. It gets an id of its own, so that it has its own instance, role and
+/// cluster.
+fn compared(
     required: &SameAsExpect,
     plan: &Plan,
     path: &Path,
@@ -23,7 +107,7 @@ pub(super) fn other(
     if let Err(error) = files.read(&file) {
         let what = format!("cannot read scenario `{}`", file.display());
         let hint = "the path is relative to the folder of the scenario";
-        problems.add(KEY, what, error.to_string(), hint);
+        problems.add(SAME_AS, what, error.to_string(), hint);
         return None;
     }
     let id = format!("{}.same-as", plan.id).parse().ok()?;
