@@ -5,19 +5,18 @@ use std::sync::Arc;
 
 use nodejoin_core::plan::ProviderName;
 use nodejoin_core::run::env;
-use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::matrix::Matrix;
 use nodejoin_core::run::require::Require;
 use nodejoin_core::run::settings::{EvidenceWhen, KeepWhen};
 use nodejoin_docker::{Engine, ImageSettings};
 use nodejoin_engine::{Caller, Events, ExternalSettings, Runner, Settings, new_run_id};
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::error::LibraryError;
+use super::harness::{Nodejoin, RunningHarness, on_a_thread};
 use super::kept::KeptRuns;
-use super::{Nodejoin, RunningHarness};
+use super::progress;
 use crate::{artifacts, process};
 
 /// Settings of a [`Nodejoin`]. What is not set comes from the environment variables of `nodejoin run`, otherwise from
@@ -29,6 +28,13 @@ pub struct NodejoinBuilder {
     artifacts: Option<PathBuf>,
     evidence: EvidenceWhen,
     is_kept: bool,
+}
+
+impl Nodejoin {
+    /// Settings with the defaults of `nodejoin run`, from the same environment variables.
+    pub fn builder() -> NodejoinBuilder {
+        NodejoinBuilder::default()
+    }
 }
 
 impl NodejoinBuilder {
@@ -63,7 +69,7 @@ impl NodejoinBuilder {
     /// # Errors
     /// When the engine is not available, or an environment variable has an invalid value.
     pub async fn start(self) -> Result<Nodejoin, LibraryError> {
-        super::on_a_thread(move || self.start_and_wait()).await
+        on_a_thread(move || self.start_and_wait()).await
     }
 
     /// As [`NodejoinBuilder::start`], for a thread without a runtime.
@@ -75,7 +81,7 @@ impl NodejoinBuilder {
         })?;
         let engine = runtime.block_on(Engine::connect())?;
         let (events, stream) = Events::stream();
-        runtime.spawn(show_images(stream));
+        runtime.spawn(progress::follow(stream));
         artifacts::ignore(&settings.artifacts);
         let kept = self.is_kept.then(|| KeptRuns {
             settings: settings.clone(),
@@ -133,22 +139,6 @@ impl NodejoinBuilder {
             fail_fast: false,
             shard: None,
         })
-    }
-}
-
-/// Prints the progress of images, which take minutes at the first start.
-async fn show_images(mut stream: UnboundedReceiver<RunEvent>) {
-    while let Some(event) = stream.recv().await {
-        show(event);
-    }
-}
-
-pub(super) fn show(event: RunEvent) {
-    match event {
-        RunEvent::ImageStarted { image, log } => note!("building image {image} (output in {log})"),
-        RunEvent::ImageReady { image, seconds } => note!("built image {image} in {seconds:.0} s"),
-        RunEvent::Warning { text } => note!("warning: {text}"),
-        _ => {}
     }
 }
 

@@ -15,8 +15,9 @@ use nodejoin_core::run::shard::InvalidShard;
 use nodejoin_engine::merge::shard_selection;
 
 use super::error::LibraryError;
+use super::harness::Nodejoin;
 use super::report::ScenarioReport;
-use super::{Nodejoin, builder, kept};
+use super::{builder, kept};
 use crate::commands::{inspect, selection};
 use crate::keeper_args::KeeperChoice;
 use crate::process;

@@ -11,7 +11,7 @@ use nodejoin_engine::{Events, Settings, TraceLog};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
-use super::builder::show;
+use super::progress::show;
 use crate::commands::keeper::{self, KeeperUse};
 
 /// Runs scenarios in the keeper of this program and folder. It stays when the process ends.

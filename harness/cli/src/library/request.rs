@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::settings::SettingsFile;
 
+use super::builder;
 use super::error::LibraryError;
+use super::harness::Nodejoin;
 use super::report::ScenarioReport;
-use super::{Nodejoin, builder};
 use crate::commands::inspect;
 
 /// Names of the files of a scenario that has no file of its own.
@@ -29,15 +30,20 @@ enum ScenarioSource {
     UserData(Vec<u8>),
 }
 
+impl Nodejoin {
+    /// A scenario file.
+    pub fn scenario(&self, file: impl Into<PathBuf>) -> ScenarioRequest<'_> {
+        ScenarioRequest::new(self, ScenarioSource::File(file.into()))
+    }
+
+    /// User data of a node that must become ready. `{{ cluster.name }}` and the other values of scenario files are
+    /// filled in.
+    pub fn user_data(&self, user_data: impl Into<Vec<u8>>) -> ScenarioRequest<'_> {
+        ScenarioRequest::new(self, ScenarioSource::UserData(user_data.into()))
+    }
+}
+
 impl<'a> ScenarioRequest<'a> {
-    pub(super) fn of_file(nodejoin: &'a Nodejoin, file: PathBuf) -> Self {
-        Self::new(nodejoin, ScenarioSource::File(file))
-    }
-
-    pub(super) fn of_user_data(nodejoin: &'a Nodejoin, user_data: Vec<u8>) -> Self {
-        Self::new(nodejoin, ScenarioSource::UserData(user_data))
-    }
-
     fn new(nodejoin: &'a Nodejoin, source: ScenarioSource) -> Self {
         Self {
             nodejoin,

@@ -6,7 +6,7 @@ use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_docker::{ImageRef, ImageSettings, Images};
 
 use super::Provider;
-use super::external::ExternalSettings;
+use super::external::settings::ExternalSettings;
 use crate::ClusterError;
 
 /// What is known about a provider before it starts.

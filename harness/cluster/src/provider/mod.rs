@@ -33,7 +33,8 @@ use crate::stopwatch::Stopwatch;
 use crate::wiring::{ApiServerWiring, WiringFolder};
 
 pub use definition::{Capabilities, ProviderInputs, ProviderKind};
-pub use external::{ExternalSettings, Permission, required_permissions};
+pub use external::settings::ExternalSettings;
+pub use external::{Permission, required_permissions};
 
 /// Starts API servers.
 pub trait Provider: std::fmt::Debug + Send + Sync {

@@ -7,7 +7,7 @@ use bollard::models::HostConfig;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-use crate::doctor::{CheckResult, not_checked};
+use crate::doctor::check_result::{CheckResult, not_checked};
 use crate::engine::Engine;
 use crate::error::DockerError;
 use crate::probe::Probe;

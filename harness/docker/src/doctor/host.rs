@@ -6,7 +6,7 @@ use std::process::Stdio;
 use nodejoin_core::run::concurrency;
 use tokio::process::Command;
 
-use crate::doctor::{CheckResult, not_checked};
+use crate::doctor::check_result::{CheckResult, not_checked};
 use crate::engine::Engine;
 use crate::probe::Probe;
 
@@ -248,7 +248,7 @@ pub(super) fn host(text: &str) -> HostFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::State;
+    use crate::doctor::check_result::State;
 
     fn state(host: &HostFacts, name: &str) -> State {
         host.check()

@@ -1,5 +1,6 @@
 //! Checks everything that a run needs, reports problems with their remedies, and changes nothing.
 
+mod check_result;
 mod gateway;
 mod host;
 #[cfg(test)]
@@ -7,81 +8,17 @@ mod snapshots;
 
 use nodejoin_core::kubernetes::CGROUP_V1_REFUSED_SINCE;
 use nodejoin_core::plan::architecture::Architecture;
-use nodejoin_core::run::error_chain::chain;
 use nodejoin_core::run::time_factor::TimeFactor;
-use serde::Serialize;
 
 use crate::engine::{Engine, EngineFacts, ImageStore};
-use crate::error::DockerError;
 use crate::images::Images;
 use crate::privileges::Privileges;
 use crate::settings::ImageSettings;
 use crate::sweep::sweep;
+use check_result::not_checked;
 use host::HostFacts;
 
-/// The result of one check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CheckResult {
-    /// What was checked, such as `storage driver`.
-    pub name: &'static str,
-    /// Whether runs will work.
-    pub state: State,
-    /// The value that was found, and its consequence.
-    pub seen: String,
-    /// How to fix the problem.
-    pub remedy: Option<String>,
-}
-
-/// Whether runs will work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// All runs will.
-    Ok,
-    /// Most runs will, or the check was not possible.
-    Warn,
-    /// No run will.
-    Bad,
-}
-
-impl CheckResult {
-    pub(crate) fn ok(name: &'static str, seen: impl Into<String>) -> Self {
-        Self {
-            name,
-            state: State::Ok,
-            seen: seen.into(),
-            remedy: None,
-        }
-    }
-
-    pub(crate) fn warn(name: &'static str, seen: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            name,
-            state: State::Warn,
-            seen: seen.into(),
-            remedy: Some(remedy.into()),
-        }
-    }
-
-    pub(crate) fn bad(name: &'static str, seen: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            name,
-            state: State::Bad,
-            seen: seen.into(),
-            remedy: Some(remedy.into()),
-        }
-    }
-
-    /// A check that failed with an error of the engine.
-    pub(crate) fn failed(name: &'static str, error: &DockerError) -> Self {
-        Self {
-            name,
-            state: State::Bad,
-            seen: chain(error),
-            remedy: error.hint(),
-        }
-    }
-}
+pub use check_result::{CheckResult, State};
 
 /// Checks the engine and its machine. Without an engine, the result is the connection error.
 pub async fn check(settings: &ImageSettings, factor: TimeFactor) -> Vec<CheckResult> {
@@ -250,14 +187,6 @@ async fn leftovers(engine: &Engine) -> CheckResult {
         ),
         Err(error) => CheckResult::failed(NAME, &error),
     }
-}
-
-pub(crate) fn not_checked(name: &'static str) -> CheckResult {
-    CheckResult::warn(
-        name,
-        "not checked: no image with a shell exists",
-        "run `nodejoin images build`, then `nodejoin doctor` again",
-    )
 }
 
 #[cfg(test)]

@@ -9,10 +9,21 @@ use nodejoin_core::run::error_chain::chain;
 
 use crate::error::DockerError;
 use crate::images::builder::{BuildSession, BuildTarget, Builder};
+use crate::images::content_hash::ContentHash;
 use crate::images::context::{ContextFile, FileContent};
 use crate::images::debian::Mmdebstrap;
-use crate::images::recipe::ContentHash;
+use crate::images::engine_images::Images;
 use crate::settings::ImageSettings;
+
+impl Images {
+    /// The base image of all others, built if it is missing.
+    ///
+    /// # Errors
+    /// When no registry responds and the image cannot be built on this host.
+    pub async fn base(&self) -> Result<String, DockerError> {
+        self.builder.base().await
+    }
+}
 
 impl Builder {
     /// The build target of the base image. A base image of the settings is identified by its content if it exists.

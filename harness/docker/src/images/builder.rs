@@ -16,13 +16,14 @@ use crate::error::{DockerError, status};
 use crate::file_lock::FileLock;
 use crate::images::build_lock::BuildLock;
 use crate::images::context::{ContextFile, FileContent, archive};
-use crate::images::{ImageEvent, ImageProgress};
+use crate::images::download::DownloadProgress;
+use crate::images::progress::{ImageEvent, ImageProgress};
+use crate::images::recipe::DOCKERFILE;
 use crate::labels;
 use crate::settings::ImageSettings;
 
 /// Number of output lines in the error of a failed build.
 const LAST_LINES: usize = 20;
-pub(crate) const DOCKERFILE: &str = "Dockerfile";
 /// Bytes of `/dev/shm` in a build, at most: the compiler of Kubernetes keeps its files there. The engine's default is
 /// 64 MiB.
 const SHARED_MEMORY: i32 = i32::MAX;
@@ -202,6 +203,22 @@ impl Builder {
             .rm(true)
             .forcerm(true)
             .shmsize(SHARED_MEMORY)
+    }
+
+    /// Reports a download before the build session of an image begins.
+    pub(crate) fn report_download(&self, target: &BuildTarget, progress: DownloadProgress) {
+        (self.progress)(ImageEvent::Download {
+            image: target.image(),
+            progress,
+        });
+    }
+
+    /// Reports a step before the build session of an image begins.
+    pub(crate) fn report_step(&self, target: &BuildTarget, text: &str) {
+        (self.progress)(ImageEvent::Step {
+            image: target.image(),
+            text: text.to_owned(),
+        });
     }
 }
 

@@ -5,15 +5,15 @@ use futures::future::BoxFuture;
 use nodejoin_core::plan::ProviderName;
 
 use crate::error::DockerError;
-use crate::images::{ImageRef, Images, k3s, kind};
-
-/// Recipe folder and role of the image of a `local` control plane.
-pub(crate) const LOCAL: &str = "control-plane";
+use crate::images::engine_images::Images;
+use crate::images::image_ref::ImageRef;
+use crate::images::recipe::LOCAL_CONTROL_PLANE;
+use crate::images::{k3s, kind};
 
 const IMAGES: [ControlPlaneImage; 3] = [
     ControlPlaneImage {
         provider: ProviderName::Local,
-        recipe: LOCAL,
+        recipe: LOCAL_CONTROL_PLANE,
         is_on_demand: false,
         get: |images, _| Box::pin(images.control_plane()),
     },

@@ -10,8 +10,8 @@ use bollard::query_parameters::{
 use crate::engine::Engine;
 use crate::error::DockerError;
 use crate::images::build_lock::BuildLock;
-use crate::images::recipe::Recipe;
-use crate::images::{control_plane, external, programs};
+use crate::images::builder::{BuildSession, Builder};
+use crate::images::{external, folders};
 use crate::labels;
 use crate::object::ObjectKind;
 
@@ -60,7 +60,7 @@ impl DanglingBuilds {
 
     /// Removes the leftovers of all recipes' builds.
     pub(crate) async fn remove_all(&mut self, engine: &Engine, dry_run: bool) -> Result<(), DockerError> {
-        for folder in folders() {
+        for folder in folders::all() {
             let name = folder.rsplit('/').next().unwrap_or_default();
             self.remove(engine, name, None, dry_run).await?;
         }
@@ -71,15 +71,16 @@ impl DanglingBuilds {
     }
 }
 
-/// The folders of all recipes.
-pub(crate) fn folders() -> Vec<String> {
-    let nodes = Recipe::nodes().into_iter().map(|name| format!("nodes/{name}"));
-    [programs::FOLDER, external::TOOLBOX]
-        .into_iter()
-        .chain(control_plane::recipes())
-        .map(str::to_owned)
-        .chain(nodes)
-        .collect()
+impl Builder {
+    /// Removes leftovers of the build stages of a recipe.
+    pub(crate) async fn remove_dangling(&self, session: &BuildSession, name: &str) {
+        if let Err(error) = DanglingBuilds::default()
+            .remove(&self.engine, name, Some(session.build_lock()), false)
+            .await
+        {
+            tracing::debug!(name, %error, "could not remove build stages; `nodejoin images prune` tries again");
+        }
+    }
 }
 
 async fn untagged_stages(engine: &Engine, name: &str) -> Result<Vec<ImageSummary>, DockerError> {

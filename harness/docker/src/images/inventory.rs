@@ -10,9 +10,12 @@ use serde::Serialize;
 
 use crate::error::{DockerError, status};
 use crate::images::builder::Builder;
-use crate::images::dangling::{DanglingBuilds, folders};
+use crate::images::dangling::DanglingBuilds;
+use crate::images::derived::derived_target;
+use crate::images::engine_images::Images;
+use crate::images::image_ref::ImageRef;
 use crate::images::recipe::Recipe;
-use crate::images::{ImageRef, derived_target};
+use crate::images::{folders, programs};
 use crate::labels;
 
 /// An image that the harness has built.
@@ -41,6 +44,37 @@ pub struct Pruned {
     pub left: Vec<String>,
     /// Total size of the removed images; layers that other images share are not freed.
     pub bytes: u64,
+}
+
+impl Images {
+    /// An existing image with a shell, for probes.
+    pub async fn shell_image(&self) -> Option<String> {
+        let base = self.builder.base_target().await.ok()?.image();
+        if self.builder.find(&base).await.ok()?.is_some() {
+            return Some(base);
+        }
+        let listed = self.list().await.ok()?;
+        listed
+            .into_iter()
+            .find(|image| image.role != programs::FOLDER)
+            .map(|image| image.name)
+    }
+
+    /// Every image that the harness has built, current images first.
+    ///
+    /// # Errors
+    /// When the engine refuses a request.
+    pub async fn list(&self) -> Result<Vec<ListedImage>, DockerError> {
+        self.builder.list().await
+    }
+
+    /// Removes the images that the current recipes do not build, and leftovers of builds.
+    ///
+    /// # Errors
+    /// When the engine does not list the images. An image that cannot be removed is listed in the result instead.
+    pub async fn prune(&self) -> Result<Pruned, DockerError> {
+        self.builder.prune().await
+    }
 }
 
 impl Builder {
@@ -95,7 +129,7 @@ impl Builder {
             kubernetes.extend(self.release_target(version).ok().map(|target| target.image()));
         }
         let mut current = HashSet::from([base.clone()]);
-        for folder in folders() {
+        for folder in folders::all() {
             let recipe = Recipe::load(&folder)?;
             for image in &kubernetes {
                 let kubernetes = ImageRef::own(image, "");

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use bollard::query_parameters::ListImagesOptionsBuilder;
 
 use crate::error::DockerError;
-use crate::images::{ImageRef, Images};
+use crate::images::engine_images::Images;
+use crate::images::image_ref::ImageRef;
 
 const REPOSITORY: &str = "rancher/k3s";
 

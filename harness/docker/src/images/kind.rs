@@ -4,8 +4,9 @@ use nodejoin_core::kubernetes::{Version, VersionRequest};
 
 use crate::error::DockerError;
 use crate::images::builder::Builder;
+use crate::images::engine_images::Images;
+use crate::images::image_ref::ImageRef;
 use crate::images::version_candidates::{SOURCE_VERSION, is_of_source};
-use crate::images::{ImageRef, Images};
 use crate::probe::Probe;
 
 /// Recipe folder and role of the image that is built here.

@@ -6,15 +6,35 @@ use nodejoin_core::kubernetes::{Version, VersionRequest};
 use nodejoin_core::plan::architecture::Architecture;
 
 use crate::error::DockerError;
-use crate::images::ImageRef;
 use crate::images::builder::{BuildTarget, Builder};
+use crate::images::content_hash::ContentHash;
+use crate::images::engine_images::Images;
+use crate::images::image_ref::ImageRef;
 use crate::images::programs::{FOLDER, files_of, read_version, target};
-use crate::images::recipe::{ContentHash, ParentImage, Recipe};
+use crate::images::recipe::{ParentImage, Recipe};
 use crate::images::release::{KubernetesRelease, downloaded};
 use crate::images::version_candidates::{SOURCE_VERSION, is_of_source, newest_first};
 use crate::labels;
 use crate::probe::Probe;
 use crate::settings::Assets;
+
+impl Images {
+    /// The image with the Kubernetes programs, built if it is missing.
+    ///
+    /// # Errors
+    /// When a folder of programs is incomplete, or a download or the build fails.
+    pub async fn kubernetes(&self) -> Result<ImageRef, DockerError> {
+        self.builder.kubernetes().await
+    }
+
+    /// Checks that a source provides the requested version of Kubernetes, and builds nothing.
+    ///
+    /// # Errors
+    /// [`DockerError::NoKubernetes`] with why each source does not provide it, or a refusal of the engine.
+    pub async fn check_version(&self, requested: &VersionRequest) -> Result<(), DockerError> {
+        self.builder.check_version(requested).await
+    }
+}
 
 impl Builder {
     /// An image with the programs: an existing candidate, else a new one.

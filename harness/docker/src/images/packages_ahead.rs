@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use crate::error::DockerError;
 use crate::images::builder::{BuildTarget, Builder};
-use crate::images::folders_of_every_run;
+use crate::images::folders;
 use crate::images::recipe::{PACKAGES, ParentImage, Recipe};
 
 impl Builder {
     /// Builds the stages with packages of the images that every run needs. The builds of these images find them in the
     /// engine's cache. What fails here fails again there, and is reported there.
     pub(crate) async fn install_packages(&self, base: &str) {
-        for folder in folders_of_every_run() {
+        for folder in folders::of_every_run() {
             if let Err(error) = self.packages_of(&folder, base).await {
                 tracing::debug!(folder, %error, "could not install the packages of an image ahead of its build");
             }

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 use crate::error::DockerError;
 use crate::images::builder::{BuildTarget, Builder};
+use crate::images::content_hash::ContentHash;
 use crate::images::context::{ContextFile, FileContent};
-use crate::images::recipe::ContentHash;
 use crate::settings::Assets;
 
 /// Recipe folder, name and role of the image with the programs.

@@ -1,19 +1,19 @@
 //! Recipes: the folders of fixtures/images, embedded in the program.
 
 use nodejoin_fixtures::{Dir, DirEntry, IMAGES};
-use sha2::{Digest as _, Sha256};
 
 use crate::error::DockerError;
-use crate::images::builder::DOCKERFILE;
-use crate::images::control_plane;
+use crate::images::content_hash::ContentHash;
 use crate::labels;
 
-/// Part of every hash; changed when the same recipe yields another image.
-const GENERATION: &str = "1";
+/// The file with the steps of a build.
+pub(crate) const DOCKERFILE: &str = "Dockerfile";
 /// The stage of a Dockerfile that installs packages and has no parent but the base image.
 pub(crate) const PACKAGES: &str = "packages";
 /// Recipe folder of the node image from which others start.
 const AL2: &str = "nodes/al2";
+/// Recipe folder and role of the image of a `local` control plane.
+pub(crate) const LOCAL_CONTROL_PLANE: &str = "control-plane";
 
 /// A file of a build context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl ParentImage {
     pub(crate) fn derived(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Base | Self::Kubernetes => None,
-            Self::ControlPlane => Some((control_plane::LOCAL, control_plane::LOCAL)),
+            Self::ControlPlane => Some((LOCAL_CONTROL_PLANE, LOCAL_CONTROL_PLANE)),
             Self::Al2 => Some((AL2, "node")),
         }
     }
@@ -215,32 +215,6 @@ fn collect(dir: &Dir<'_>, root: &str, files: &mut Vec<RecipeFile>) {
     }
 }
 
-/// A hash over texts, each preceded by its length so that their boundaries count.
-pub(crate) struct ContentHash(Sha256);
-
-impl ContentHash {
-    pub(crate) fn new(kind: &str) -> Self {
-        let mut hash = Self(Sha256::new());
-        hash.add(GENERATION).add(kind);
-        hash
-    }
-
-    pub(crate) fn add(&mut self, text: &str) -> &mut Self {
-        self.add_bytes(text.as_bytes())
-    }
-
-    pub(crate) fn add_bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.update((bytes.len() as u64).to_be_bytes());
-        self.0.update(bytes);
-        self
-    }
-
-    /// The first twelve digits, which are the tag of an image.
-    pub(crate) fn short(self) -> String {
-        hex::encode(&self.0.finalize()[..6])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,7 +243,7 @@ mod tests {
         let build = kubernetes.files.iter().find(|file| file.path == "build").unwrap();
         assert_eq!(build.mode, 0o755);
         assert!(Recipe::load("base").is_err());
-        for folder in ["nodes/al2", control_plane::LOCAL] {
+        for folder in ["nodes/al2", LOCAL_CONTROL_PLANE] {
             assert!(Recipe::load(folder).unwrap().has_stage(PACKAGES), "{folder}");
         }
     }

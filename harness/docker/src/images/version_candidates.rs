@@ -15,6 +15,7 @@ use nodejoin_core::kubernetes::{Version, VersionRequest};
 
 use crate::error::DockerError;
 use crate::images::builder::{BuildTarget, Builder};
+use crate::images::engine_images::Images;
 use crate::images::programs::{FOLDER, target};
 use crate::labels;
 use crate::settings::Assets;
@@ -22,6 +23,17 @@ use crate::settings::Assets;
 /// The version of Debian bookworm's source package, and of the release that is downloaded if no version is requested:
 /// both yield the same programs.
 pub(crate) const SOURCE_VERSION: &str = "v1.20.2";
+
+impl Images {
+    /// The versions of Kubernetes that need no download, some of them several times. The first is that of a run without
+    /// a request.
+    ///
+    /// # Errors
+    /// When the engine refuses a request, or a folder of programs is incomplete.
+    pub async fn offline_versions(&self) -> Result<Vec<Version>, DockerError> {
+        self.builder.offline_versions().await
+    }
+}
 
 impl Builder {
     /// The version that the settings request.

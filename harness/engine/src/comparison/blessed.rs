@@ -6,7 +6,11 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::ids::ScenarioId;
 use tokio_util::sync::CancellationToken;
 
-use super::{CompareSettings, CompareStep, Compared, Pair, WorldsWhen, worlds_of, worlds_of_newest_kubelet};
+use super::compared::Compared;
+use super::pair::Pair;
+use super::settings::CompareSettings;
+use super::step::CompareStep;
+use super::worlds::{WorldsWhen, worlds_of, worlds_of_newest_kubelet};
 use crate::plan_runner::PlanRunner;
 use crate::probe::{ProbeEnd, Probed};
 

@@ -1,117 +1,40 @@
 //! Compares two versions of the same scenarios: a probe of each, and a join of both for each difference.
 
 mod blessed;
+mod compared;
+mod pair;
+mod settings;
+mod step;
 mod worlds;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
-    BlessedStates, ChangedPlace, ComparedScenario, Comparison, Group, JoinOutcome, MachineDifference,
-    MachineRequests, OnlyKubelet, ScenarioTraits, ScriptInputs, Shown, SideOutcome, changed_places,
-    differences, group,
+    Comparison, Group, JoinOutcome, OnlyKubelet, Shown, SideOutcome, differences, group,
 };
 use nodejoin_core::judge::verdict::{Check, Outcome, Verdict};
+use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::ids::ScenarioId;
-use nodejoin_core::plan::{OverlayFile, Plan};
 use tokio_util::sync::CancellationToken;
 
 use crate::plan_runner::PlanRunner;
 use crate::probe::ProbeEnd;
 use crate::report::text::outcome_word;
+use compared::Compared;
+use pair::has_same_files;
+use worlds::{worlds_of, worlds_of_newest_kubelet};
 
 pub use blessed::{RecordedMachine, record};
+pub use pair::Pair;
+pub use settings::{CompareSettings, JoinsWhen};
+pub use step::CompareStep;
 pub use worlds::WorldsWhen;
-use worlds::{worlds_of, worlds_of_newest_kubelet};
 
 /// Why a world was not compared.
 const BUDGET_OVER: &str = "the time of `--budget` was over";
 const CANCELLED: &str = "cancelled";
-
-/// One scenario with each version of its files.
-#[derive(Debug, Clone)]
-pub struct Pair {
-    pub id: ScenarioId,
-    /// What a derived scenario changes in the world of another one.
-    pub world: Option<String>,
-    /// `None` if the version does not have the scenario.
-    pub old: Option<Plan>,
-    pub new: Option<Plan>,
-    /// What the files of the node accept and tell apart, for other worlds.
-    pub inputs: ScriptInputs,
-    /// States to compare with, in place of machines of the old version.
-    pub blessed: Option<Arc<BlessedStates>>,
-}
-
-impl Pair {
-    /// The probe of a version. Only a world has steps: those of scenarios are left out.
-    fn probe(&self, plan: &Plan) -> Plan {
-        let then = self.world.as_ref().map(|_| plan.then.clone());
-        Plan {
-            then: then.unwrap_or_default(),
-            is_traced: true,
-            ..plan.probe()
-        }
-    }
-
-    /// Where the versions differ.
-    #[must_use]
-    pub fn changed_places(&self) -> Vec<ChangedPlace> {
-        match (&self.old, &self.new) {
-            (Some(old), Some(new)) => changed_places(old, new, text),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Whether the machines of both versions can differ.
-    fn can_differ(&self) -> bool {
-        let (Some(old), Some(new)) = (&self.old, &self.new) else {
-            return false;
-        };
-        self.blessed.is_some() || !has_same_files(&self.probe(old), &self.probe(new))
-    }
-
-    /// The scenario of which this is another world.
-    fn base(&self) -> Option<ScenarioId> {
-        let world = self.world.as_ref()?;
-        self.id.as_str().strip_suffix(&format!("@{world}"))?.parse().ok()
-    }
-}
-
-/// Which scenarios with differences join with both versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JoinsWhen {
-    Never,
-    /// One scenario of each group of differences.
-    OfEachGroup,
-    /// Every scenario that shows a difference.
-    Always,
-}
-
-/// What a comparison reports while it runs.
-#[derive(Debug)]
-pub enum CompareStep<'a> {
-    /// A scenario was compared.
-    Compared {
-        scenario: &'a ScenarioId,
-        result: String,
-    },
-    /// A scenario joined with both versions.
-    Joined(&'a JoinOutcome),
-}
-
-/// How versions are compared.
-#[derive(Debug, Clone)]
-pub struct CompareSettings {
-    /// Scenarios that run at the same time.
-    pub jobs: usize,
-    pub joins: JoinsWhen,
-    pub worlds: WorldsWhen,
-    /// After this time no further world starts.
-    pub budget: Option<Duration>,
-}
 
 /// Compares all pairs. If it is cancelled, the comparison has what ended before.
 pub async fn compare(
@@ -218,91 +141,6 @@ async fn compare_pairs(
         .collect()
 }
 
-/// The result for one pair.
-enum Compared {
-    /// Both versions have the same files: nothing can differ.
-    SameFiles,
-    /// What differs; nothing if both machines are equal.
-    States {
-        /// What the versions request.
-        requests: MachineRequests,
-        /// Why the new version has no kubelet, if neither has one.
-        without_kubelet: Option<String>,
-        /// Which version has a kubelet, if only one has.
-        only_kubelet: Option<OnlyKubelet>,
-        differences: Vec<MachineDifference>,
-    },
-    Not(String),
-}
-
-impl Compared {
-    fn text(&self) -> String {
-        match self {
-            Self::SameFiles => "same files".to_owned(),
-            Self::States {
-                differences,
-                without_kubelet: Some(why),
-                ..
-            } if differences.is_empty() => format!("same machine, and no kubelet started: {why}"),
-            Self::States { differences, .. } if differences.is_empty() => "same machine".to_owned(),
-            Self::States { differences, .. } => {
-                let parts: Vec<&str> = differences.iter().map(|one| one.part.as_str()).collect();
-                format!("differs in {}", parts.join(", "))
-            }
-            Self::Not(why) => format!("not compared: {why}"),
-        }
-    }
-
-    /// Why neither version starts a kubelet in a scenario that expects a join.
-    fn without_kubelet(&self, pair: &Pair) -> Option<&String> {
-        let expects_join = pair
-            .new
-            .as_ref()
-            .is_some_and(|plan| plan.expect.diagnosis.is_none());
-        match self {
-            Self::States { without_kubelet, .. } => without_kubelet.as_ref().filter(|_| expects_join),
-            Self::SameFiles | Self::Not(_) => None,
-        }
-    }
-
-    fn shown(&self, pair: &Pair) -> Option<Shown> {
-        let (differences, only_kubelet) = match self {
-            Self::SameFiles => (Vec::new(), None),
-            Self::States {
-                differences,
-                only_kubelet,
-                ..
-            } => (differences.clone(), *only_kubelet),
-            Self::Not(_) => return None,
-        };
-        let plan = pair.new.as_ref().or(pair.old.as_ref())?;
-        Some(Shown {
-            scenario: pair.id.clone(),
-            traits: ScenarioTraits::of(plan),
-            places: match differences.is_empty() {
-                true => Vec::new(),
-                false => pair.changed_places(),
-            },
-            differences,
-            only_kubelet,
-        })
-    }
-
-    fn listed(&self, pair: &Pair) -> ComparedScenario {
-        let not_compared = match self {
-            Self::Not(why) => Some(why.clone()),
-            Self::SameFiles | Self::States { .. } => None,
-        };
-        ComparedScenario {
-            scenario: pair.id.clone(),
-            not_compared,
-            without_kubelet: self.without_kubelet(pair).is_some(),
-            without_kubelet_because: self.without_kubelet(pair).cloned(),
-            world: pair.world.clone(),
-        }
-    }
-}
-
 async fn compare_pair(runner: &PlanRunner, pair: &Pair, cancel: &CancellationToken) -> Compared {
     let (old, new) = match (&pair.old, &pair.new) {
         (Some(old), Some(new)) => (pair.probe(old), pair.probe(new)),
@@ -339,42 +177,6 @@ async fn compare_pair(runner: &PlanRunner, pair: &Pair, cancel: &CancellationTok
         })
     };
     states.await.unwrap_or_else(|not_compared| not_compared)
-}
-
-/// Whether both versions give a node the same input. Names and positions of files do not reach the node, nor does what
-/// the scenario expects.
-fn has_same_files(old: &Plan, new: &Plan) -> bool {
-    let without_paths = |plan: &Plan| {
-        let mut plan = plan.clone();
-        plan.file.clear();
-        plan.name.clear();
-        plan.tags.clear();
-        plan.sources = Default::default();
-        let overlay = std::mem::take(&mut plan.image.overlay);
-        (plan, overlay.iter().map(laid).collect::<Vec<_>>())
-    };
-    without_paths(old) == without_paths(new)
-}
-
-/// The content that a file of an overlay puts on the node; `None` if it puts none there, or is unreadable.
-fn content(file: &OverlayFile) -> Option<Vec<u8>> {
-    match &file.patched {
-        Some(patched) => Some(patched.content.clone().into_bytes()),
-        None if file.removed => None,
-        None => std::fs::read(&file.from).ok(),
-    }
-}
-
-/// The content of a text file of an overlay.
-fn text(file: &OverlayFile) -> Option<String> {
-    String::from_utf8(content(file)?).ok()
-}
-
-/// What a file of an overlay puts on the node; an unreadable file equals no other.
-fn laid(file: &OverlayFile) -> (String, u32, bool, Option<Vec<u8>>, Option<String>) {
-    let content = content(file);
-    let unread = (content.is_none() && !file.removed).then(|| file.from.clone());
-    (file.to.clone(), file.mode, file.removed, content, unread)
 }
 
 /// The scenarios that join. One that shows several groups stands for all of them.

@@ -10,7 +10,8 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::ids::ScenarioId;
 use nodejoin_core::scenario::with_own_instance;
 
-use super::{Compared, Pair};
+use super::compared::Compared;
+use super::pair::Pair;
 
 /// The most worlds that are related to a change, besides a reboot and a second run of the user data.
 const MOST_RELATED: usize = 16;

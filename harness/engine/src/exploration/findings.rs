@@ -13,7 +13,7 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::plan::expect::{Expect, UserDataExpect};
 use nodejoin_core::plan::step::{Action, StepPlan};
 
-use super::Subject;
+use super::subject::Subject;
 use crate::comparison::cause_of;
 use crate::probe::Probed;
 use crate::report::text::outcome_word;

@@ -3,26 +3,22 @@
 mod findings;
 mod queue;
 mod slots;
+mod subject;
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use futures::stream::{self, StreamExt as _};
 use nodejoin_core::compare::{
-    Dimension, MachineState, ScriptInputs, WorldChange, settled_differences, step_changes, world_changes,
+    Dimension, MachineState, WorldChange, settled_differences, step_changes, world_changes,
 };
 use nodejoin_core::explore::{
     Exploration, ExploreFinding, ExploredWorld, FindingKind, Reproduction, covering,
 };
 use nodejoin_core::judge::verdict::Outcome;
-use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::plan::Plan;
-use nodejoin_core::plan::expect::{Expect, UserDataExpect};
 use nodejoin_core::plan::ids::ScenarioId;
-use nodejoin_core::plan::step::StepPlan;
-use nodejoin_core::scenario::with_own_instance;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -32,14 +28,9 @@ use crate::report::text::outcome_word;
 use findings::{Explored, Findings, Joins, WorldEnd, WorldJoin, WorldMachine, shows};
 use queue::Queue;
 use slots::{Slot, Slots};
+use subject::{changed, joining, on_own_instance};
 
-/// A scenario whose user data is explored.
-#[derive(Debug, Clone)]
-pub struct Subject {
-    pub plan: Plan,
-    /// What the files of the node accept and tell apart, for other worlds.
-    pub inputs: ScriptInputs,
-}
+pub use subject::Subject;
 
 /// How worlds are explored.
 #[derive(Debug, Clone)]
@@ -404,30 +395,6 @@ impl Explorer<'_> {
     }
 }
 
-/// The plan with some changes, and an id that names them.
-fn changed(subject: &Subject, changes: &[WorldChange], row: &[usize]) -> Plan {
-    let mut plan = subject.plan.clone();
-    row.iter().for_each(|index| changes[*index].apply(&mut plan));
-    let names: Vec<&str> = row.iter().map(|index| changes[*index].name.as_str()).collect();
-    if let Ok(id) = format!("{}@{}", subject.plan.id, names.join("_")).parse() {
-        plan.id = id;
-    }
-    plan
-}
-
-/// The plan with the instance of its own id.
-fn on_own_instance(mut plan: Plan, taken: &mut BTreeSet<Ipv4Addr>) -> Plan {
-    // Each step names the instance, too.
-    let then = std::mem::take(&mut plan.then);
-    let mut plan = with_own_instance(&plan, &plan.id, taken);
-    let steps = then.into_iter().map(|step| StepPlan {
-        instance: plan.instance.clone(),
-        ..step
-    });
-    plan.then = steps.collect();
-    plan
-}
-
 /// The parts by which two boots differ, without those that are new at each boot, such as generated keys: a race has few
 /// ends.
 fn racing_parts(first: &MachineState, second: &MachineState, third: Option<&MachineState>) -> Vec<String> {
@@ -440,23 +407,6 @@ fn racing_parts(first: &MachineState, second: &MachineState, third: Option<&Mach
         parts.retain(|part| !(of_first.contains(part) && of_second.contains(part)));
     }
     parts
-}
-
-/// A plan that is complete when its node has registered: other worlds may contradict what the scenario expects. Steps
-/// follow the end of user data.
-fn joining(plan: &Plan) -> Plan {
-    let has_steps = !plan.then.is_empty();
-    Plan {
-        expect: Expect {
-            phase: Some(Phase::Registered),
-            user_data: has_steps.then(UserDataExpect::default),
-            ..Expect::default()
-        },
-        golden: None,
-        pod: None,
-        others: Vec::new(),
-        ..plan.clone()
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use askama::Template;
 use nodejoin_core::plan::ids::ScenarioId;
 
-use super::{MergedRuns, MergedScenario};
+use super::runs::{MergedRuns, MergedScenario};
 use crate::page::{RunPageRow, STYLE, policy, url_path};
 use crate::report::text::{self, outcome_word};
 
@@ -22,27 +22,32 @@ struct MergedPage<'a> {
     scenarios: Vec<RunPageRow<'a>>,
 }
 
-/// The page, for a file in this folder.
-pub(super) fn merged(runs: &MergedRuns, folder: &Path) -> io::Result<String> {
-    let mut scenarios: Vec<_> = runs.scenarios().collect();
-    scenarios.sort_by(|(_, one), (_, other)| {
-        let first = other.needs_action().cmp(&one.needs_action());
-        first.then(other.seconds.total_cmp(&one.seconds))
-    });
-    let flaky = runs.flaky().into_iter();
-    let page = MergedPage {
-        policy: policy(),
-        style: STYLE,
-        runs: runs.runs().collect::<Vec<_>>().join(", "),
-        counts: text::counts(&runs.summary()),
-        missing: runs.missing_shards().join(", "),
-        flaky: flaky.map(|(id, counts)| (id, text::counts(&counts))).collect(),
-        scenarios: scenarios
-            .into_iter()
-            .map(|(id, one)| row(id, one, folder))
-            .collect(),
-    };
-    page.render().map_err(io::Error::other)
+impl MergedRuns {
+    /// One page, with links to the evidence relative to its folder where that is above the evidence.
+    ///
+    /// # Errors
+    /// When the template cannot be rendered.
+    pub fn to_page(&self, folder: &Path) -> io::Result<String> {
+        let mut scenarios: Vec<_> = self.scenarios().collect();
+        scenarios.sort_by(|(_, one), (_, other)| {
+            let first = other.needs_action().cmp(&one.needs_action());
+            first.then(other.seconds.total_cmp(&one.seconds))
+        });
+        let flaky = self.flaky().into_iter();
+        let page = MergedPage {
+            policy: policy(),
+            style: STYLE,
+            runs: self.runs().collect::<Vec<_>>().join(", "),
+            counts: text::counts(&self.summary()),
+            missing: self.missing_shards().join(", "),
+            flaky: flaky.map(|(id, counts)| (id, text::counts(&counts))).collect(),
+            scenarios: scenarios
+                .into_iter()
+                .map(|(id, one)| row(id, one, folder))
+                .collect(),
+        };
+        page.render().map_err(io::Error::other)
+    }
 }
 
 fn row<'a>(id: &'a ScenarioId, one: &'a MergedScenario, folder: &Path) -> RunPageRow<'a> {

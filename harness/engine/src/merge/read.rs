@@ -9,7 +9,8 @@ use quick_junit::Report;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{MergeError, MergedRuns, MergedScenario};
+use super::error::MergeError;
+use super::runs::{MergedRuns, MergedScenario};
 use crate::page::PAGE;
 use crate::report::junit::{self, JunitCase};
 use crate::report::text;
@@ -17,8 +18,22 @@ use crate::report::text;
 const GIVE: &str =
     "give folders with evidence of runs, `run.json` files, or reports of `nodejoin run --junit`";
 
+impl MergedRuns {
+    /// Reads files, and all records and reports below folders.
+    ///
+    /// # Errors
+    /// When a file is missing, broken, of another program or of a newer version, or a folder has nothing to join.
+    pub fn read(paths: &[PathBuf]) -> Result<Self, MergeError> {
+        let mut merged = Self::default();
+        for path in paths {
+            add(&mut merged, path)?;
+        }
+        Ok(merged)
+    }
+}
+
 /// Adds a file, or everything below a folder.
-pub(super) fn add(merged: &mut MergedRuns, path: &Path) -> Result<(), MergeError> {
+fn add(merged: &mut MergedRuns, path: &Path) -> Result<(), MergeError> {
     if !path.is_dir() {
         return add_file(merged, path);
     }

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use nodejoin_core::judge::verdict::Verdict;
+use nodejoin_core::judge::verdict::{Outcome, Verdict};
 use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_core::run::event::RunEvent;
 use nodejoin_core::run::evidence_index::{RecordedScenario, RunRecord};
 use nodejoin_core::run::recorded_times::RecordedTimes;
 
-use super::*;
+use super::{MergeError, MergedRuns};
 use crate::report::junit::Junit;
 use crate::verdict::verdict_without_observation;
 

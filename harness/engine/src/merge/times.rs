@@ -7,7 +7,8 @@ use nodejoin_core::run::last_run::without_run;
 use nodejoin_core::run::recorded_times::{RecordedTimes, ShardSelection};
 use nodejoin_core::run::shard::Shard;
 
-use super::{MergeError, MergedRuns};
+use super::error::MergeError;
+use super::runs::MergedRuns;
 
 /// Why shards cannot be balanced.
 #[derive(Debug, thiserror::Error)]

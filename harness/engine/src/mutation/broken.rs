@@ -2,7 +2,7 @@
 
 use nodejoin_core::judge::verdict::Check;
 
-use super::BaseScenario;
+use super::base::BaseScenario;
 
 /// A check that held with the script as it is, in each of its boots, and does not with a mutant.
 pub(super) async fn broken_check(base: &BaseScenario, checks: &[Check]) -> Option<Check> {

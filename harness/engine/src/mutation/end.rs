@@ -73,6 +73,11 @@ pub(super) fn without_kubelet(plan: &Plan, probed: &Probed) -> Option<MutantRun>
     })
 }
 
+/// Keeps what differs in a second boot of the same mutant, too: the rest differs from boot to boot.
+pub(super) fn retain_repeated(found: &mut Vec<MachineDifference>, again: &[MachineDifference]) {
+    found.retain(|one| again.iter().any(|other| other.part == one.part));
+}
+
 #[cfg(test)]
 mod tests {
     use nodejoin_core::compare::MachineRequests;
@@ -157,5 +162,19 @@ mod tests {
         assert_eq!(result(fails, failed), None);
         let with_kubelet = crate::testing::probed("--x\n");
         assert!(without_kubelet(&plan(joins), &with_kubelet).is_none());
+    }
+
+    #[test]
+    fn a_part_that_differs_in_one_of_two_boots_is_no_difference() {
+        let differences = |parts: &[&str]| -> Vec<MachineDifference> {
+            let one = |part: &&str| MachineDifference {
+                part: (*part).to_owned(),
+                lines: Vec::new(),
+            };
+            parts.iter().map(one).collect()
+        };
+        let mut found = differences(&["firewall rules", "file /etc/x"]);
+        retain_repeated(&mut found, &differences(&["file /etc/x", "unit y"]));
+        assert_eq!(found, differences(&["file /etc/x"]));
     }
 }

@@ -7,8 +7,8 @@ use nodejoin_core::mutation::MutantResult;
 use nodejoin_core::plan::expect::Expect;
 use nodejoin_core::plan::ids::ScenarioId;
 
-use super::MutantCase;
 use super::end::MutantRun;
+use super::mutant::MutantCase;
 
 /// A mutant between its runs.
 pub(super) struct MutantProgress<'m> {

@@ -16,15 +16,15 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::base::{BaseScenario, FurtherBoot};
 use super::broken::broken_check;
-use super::end::{JoinEnd, MutantRun, without_kubelet};
+use super::end::{JoinEnd, MutantRun, retain_repeated, without_kubelet};
 use super::kills::Kills;
+use super::mutant::{KillingExpectation, MutantCase, MutantOutcome};
 use super::progress::{MutantProgress, Survival};
+use super::script::{MutatedScript, ReplaceScript};
+use super::settings::MutationSettings;
 use super::together::merged;
-use super::{
-    BaseScenario, FurtherBoot, KillingExpectation, MutantCase, MutantOutcome, MutatedScript,
-    MutationSettings, ReplaceScript,
-};
 use crate::comparison::{cause_of, words_of};
 use crate::machine_snapshot;
 use crate::plan_runner::PlanRunner;
@@ -439,29 +439,5 @@ impl<'a> MutantRuns<'a> {
             self.joined.lock().push((index, state.clone(), end.clone()));
         }
         end
-    }
-}
-
-/// Keeps what differs in a second boot of the same mutant, too: the rest differs from boot to boot.
-fn retain_repeated(found: &mut Vec<MachineDifference>, again: &[MachineDifference]) {
-    found.retain(|one| again.iter().any(|other| other.part == one.part));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_that_differs_in_one_of_two_boots_is_no_difference() {
-        let differences = |parts: &[&str]| -> Vec<MachineDifference> {
-            let one = |part: &&str| MachineDifference {
-                part: (*part).to_owned(),
-                lines: Vec::new(),
-            };
-            parts.iter().map(one).collect()
-        };
-        let mut found = differences(&["firewall rules", "file /etc/x"]);
-        retain_repeated(&mut found, &differences(&["file /etc/x", "unit y"]));
-        assert_eq!(found, differences(&["file /etc/x"]));
     }
 }

@@ -104,7 +104,7 @@ pub(super) fn take_group<'m>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::MutantCase;
+    use super::super::mutant::MutantCase;
     use super::*;
 
     const SCRIPT: &str = "a=1\nb=2\nif c; then\n  d\nfi\nlast";

@@ -13,6 +13,7 @@ use nodejoin_core::run::event::{RunEvent, Summary};
 use crate::report::bars::Bars;
 use crate::report::history::VerdictHistory;
 use crate::report::paint;
+use crate::report::rows;
 use crate::report::run_progress::{RunProgress, downloaded, shortened};
 use crate::report::text::{self, Detail};
 use crate::report::wrap;
@@ -229,17 +230,17 @@ impl Console {
         let mut block = text::header(verdict, *seconds, &counted) + &text::details(verdict, detail);
         changes
             .iter()
-            .for_each(|change| text::line(&mut block, "changed", change));
+            .for_each(|change| rows::line(&mut block, "changed", change));
         if needs_action {
             let place = shown_place(scenario, file, source);
-            text::line(&mut block, "scenario", &place);
-            text::line(&mut block, "again", &(self.rerun)(scenario, file));
+            rows::line(&mut block, "scenario", &place);
+            rows::line(&mut block, "again", &(self.rerun)(scenario, file));
             self.not_passed.push(text::header(verdict, *seconds, &place));
         }
         if let Some(folder) = evidence {
-            text::line(&mut block, "evidence", &from_here(folder));
+            rows::line(&mut block, "evidence", &from_here(folder));
         }
-        kept.iter().for_each(|line| text::line(&mut block, "kept", line));
+        kept.iter().for_each(|line| rows::line(&mut block, "kept", line));
         self.block(&block);
     }
 

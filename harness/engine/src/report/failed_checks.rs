@@ -2,7 +2,7 @@
 
 use nodejoin_core::judge::verdict::{Check, Verdict};
 
-use crate::report::text::line;
+use crate::report::rows::line;
 
 /// A longer line of a check is split into three.
 const WIDTH: usize = 110;
@@ -81,4 +81,76 @@ fn failed_check(text: &mut String, check: &Check) {
     line(text, "check", &check.key);
     line(text, "expected", &check.expected);
     line(text, "got", &check.seen);
+}
+
+#[cfg(test)]
+mod tests {
+    use nodejoin_core::diagnosis::{Cause, Diagnosis};
+    use nodejoin_core::judge::verdict::Outcome;
+    use nodejoin_core::observation::phase::Phase;
+
+    use super::*;
+    use crate::verdict::verdict_without_observation;
+
+    fn text(verdict: &Verdict) -> String {
+        let mut text = String::new();
+        append(&mut text, verdict);
+        text
+    }
+
+    #[test]
+    fn checks_with_equal_results_are_summarized() {
+        let mut failed = verdict_without_observation(Outcome::Failed);
+        failed.checks = (0..9)
+            .map(|number| Check {
+                key: format!("node.labels.{number}"),
+                held: false,
+                expected: "x".to_owned(),
+                seen: "missing Node".to_owned(),
+            })
+            .collect();
+        let text = text(&failed);
+        assert!(
+            text.contains("check     node.labels.0 and 8 more (see `verdict.json`): got missing Node"),
+            "{text}"
+        );
+        assert!(!text.contains("node.labels.5"), "{text}");
+    }
+
+    #[test]
+    fn below_a_diagnosis_checks_without_a_value_are_one_line() {
+        let check = |key: &str, seen: &str| Check {
+            key: key.to_owned(),
+            held: false,
+            expected: "x".to_owned(),
+            seen: seen.to_owned(),
+        };
+        let mut failed = verdict_without_observation(Outcome::Failed);
+        failed.checks = vec![
+            check("kubelet.config.maxPods", "not collected: no /configz"),
+            check("phase", "booted"),
+            check("kubelet.config.clusterDNS", "not collected: no /configz"),
+        ];
+        let lines = |failed: &Verdict| {
+            let text = text(failed);
+            let lines = text.lines().filter(|line| line.contains("check")).map(str::trim);
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(&failed).len(), 3);
+        failed.diagnosis = Some(Diagnosis {
+            phase: Some(Phase::Booted),
+            cause: Cause::ScriptFailed,
+            because: "it ended".to_owned(),
+            seen: "line 12".to_owned(),
+            remedy: "mend it".to_owned(),
+            script: None,
+        });
+        assert_eq!(
+            lines(&failed),
+            [
+                "check     phase: expected x, got booted",
+                "unchecked kubelet.config.maxPods, kubelet.config.clusterDNS"
+            ]
+        );
+    }
 }

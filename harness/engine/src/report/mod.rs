@@ -3,7 +3,7 @@
 //! | file | reader |
 //! | --- | --- |
 //! | `console.rs`, `bars.rs`, `run_progress.rs`, `paint.rs`, `wrap.rs` | a person at a terminal |
-//! | `text.rs`, `failed_checks.rs` | a person, as plain text |
+//! | `text.rs`, `failed_checks.rs`, `rows.rs` | a person, as plain text |
 //! | `history.rs` | a person who runs a scenario again: what changed |
 //! | `junit.rs` | tools that read JUnit |
 //! | `github.rs` | GitHub Actions: annotations in the log, at lines of scripts and scenarios |
@@ -24,6 +24,7 @@ pub mod junit;
 pub mod mutation;
 pub mod outputs;
 mod paint;
+mod rows;
 mod run_progress;
 pub mod summary;
 pub mod text;

@@ -10,9 +10,7 @@ use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::run::event::Summary;
 
 use crate::report::failed_checks;
-
-/// Indentation of the details of a scenario.
-const INDENT: &str = "        ";
+use crate::report::rows::{line, push};
 
 /// How much of a verdict is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -289,20 +287,6 @@ fn seconds(millis: Millis) -> String {
     format!("{}.{}", millis / 1000, millis % 1000 / 100)
 }
 
-/// Appends a labelled value, of which each line is indented.
-pub(super) fn line(text: &mut String, label: &str, value: &str) {
-    let mut rest = value.lines();
-    push(text, &format!("{label:<10}{}", rest.next().unwrap_or_default()));
-    for more in rest {
-        push(text, &format!("{:<10}{more}", ""));
-    }
-}
-
-fn push(text: &mut String, value: &str) {
-    // Writing to a String cannot fail.
-    let _ = write!(text, "\n{INDENT}{value}");
-}
-
 #[cfg(test)]
 mod tests {
     use nodejoin_core::judge::verdict::{Check, JoinedNode, Note, NoteKind, VerdictPart};
@@ -433,62 +417,6 @@ mod tests {
         assert!(
             text.ends_with("\n        node      ip-10-0-0-1, labels team=x, taints a:NoSchedule, 29 pods"),
             "{text}"
-        );
-    }
-
-    #[test]
-    fn checks_with_equal_results_are_summarized() {
-        let mut failed = verdict(Outcome::Failed);
-        failed.checks = (0..9)
-            .map(|number| Check {
-                key: format!("node.labels.{number}"),
-                held: false,
-                expected: "x".to_owned(),
-                seen: "missing Node".to_owned(),
-            })
-            .collect();
-        let text = scenario("a node joins", &failed, 1.0, None);
-        assert!(
-            text.contains("check     node.labels.0 and 8 more (see `verdict.json`): got missing Node"),
-            "{text}"
-        );
-        assert!(!text.contains("node.labels.5"), "{text}");
-    }
-
-    #[test]
-    fn below_a_diagnosis_checks_without_a_value_are_one_line() {
-        let check = |key: &str, seen: &str| Check {
-            key: key.to_owned(),
-            held: false,
-            expected: "x".to_owned(),
-            seen: seen.to_owned(),
-        };
-        let mut failed = verdict(Outcome::Failed);
-        failed.checks = vec![
-            check("kubelet.config.maxPods", "not collected: no /configz"),
-            check("phase", "booted"),
-            check("kubelet.config.clusterDNS", "not collected: no /configz"),
-        ];
-        let lines = |failed: &Verdict| {
-            let text = scenario("a node joins", failed, 1.0, None);
-            let lines = text.lines().filter(|line| line.contains("check")).map(str::trim);
-            lines.map(str::to_owned).collect::<Vec<_>>()
-        };
-        assert_eq!(lines(&failed).len(), 3);
-        failed.diagnosis = Some(Diagnosis {
-            phase: Some(Phase::Booted),
-            cause: Cause::ScriptFailed,
-            because: "it ended".to_owned(),
-            seen: "line 12".to_owned(),
-            remedy: "mend it".to_owned(),
-            script: None,
-        });
-        assert_eq!(
-            lines(&failed),
-            [
-                "check     phase: expected x, got booted",
-                "unchecked kubelet.config.maxPods, kubelet.config.clusterDNS"
-            ]
         );
     }
 

@@ -1,6 +1,7 @@
 //! `nodejoin mutate`: which small changes of a script no scenario notices.
 
 mod changed_lines;
+mod chosen;
 mod counter;
 mod embedded;
 mod image_script;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use nodejoin_core::mutation::{MutantReport, MutantResult, MutationReport, UnusedScenario, mutant_id};
+use nodejoin_core::mutation::{MutantReport, MutantResult, MutationReport, UnusedScenario};
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::exit_code::ExitCode;
 use nodejoin_core::run::time_factor::TimeFactor;
@@ -22,13 +23,14 @@ use nodejoin_engine::{
     BaseScenario, Events, MutantCase, MutantOutcome, MutatedScript, MutationSettings, TraceLog,
     base_scenarios, mutate,
 };
-use nodejoin_script::{Mutant, ParsedScript, coverage, mutants};
+use nodejoin_script::{ParsedScript, coverage};
 use parking_lot::Mutex;
 
 use crate::args::MutateCommand;
 use crate::commands::{inspect, keeper, probing, run};
 use crate::mutate_args::{MutateArgs, MutateFormat};
 use crate::{artifacts, process};
+use chosen::{NamedMutant, chosen};
 use counter::ScenarioCounter;
 use image_script::ImageScript;
 use target::TargetScript;
@@ -175,50 +177,6 @@ fn told_result(result: &MutantResult) -> String {
         MutantResult::NotRun { why } => format!("not run: {why}"),
         other => other.word().to_owned(),
     }
-}
-
-/// A change with its id.
-struct NamedMutant {
-    id: String,
-    mutant: Mutant,
-}
-
-/// The changes that the command line selects.
-fn chosen(args: &MutateArgs, target: &TargetScript) -> Result<Vec<NamedMutant>, ExitCode> {
-    let lines = match &args.in_diff {
-        Some(revision) => Some(changed_lines::since(revision, &args.script)?),
-        None => None,
-    };
-    let mut earlier: BTreeMap<String, usize> = BTreeMap::new();
-    let named = mutants(&target.text).into_iter().map(|mutant| {
-        let line = target.line(mutant.line);
-        let key = format!(
-            "{}\n{}\n{}\n{line}",
-            mutant.operator.name(),
-            mutant.before,
-            mutant.after
-        );
-        let count = earlier.entry(key).or_default();
-        let id = mutant_id(
-            mutant.operator.name(),
-            &mutant.before,
-            &mutant.after,
-            line,
-            *count,
-        );
-        *count += 1;
-        NamedMutant { id, mutant }
-    });
-    let is_chosen = |one: &NamedMutant| {
-        let operator = args.operator.is_empty() || args.operator.contains(&one.mutant.operator);
-        let named = args.mutant.is_empty() || args.mutant.contains(&one.id);
-        let shard = args.shard.is_none_or(|shard| shard.holds(&one.id));
-        let changed = lines
-            .as_ref()
-            .is_none_or(|lines| lines.contains(&one.mutant.line));
-        operator && named && shard && changed
-    };
-    Ok(named.filter(is_chosen).collect())
 }
 
 /// The changes with the scenarios that run their statements.

@@ -6,7 +6,7 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::scenario::Derived;
 use nodejoin_engine::{BaseScenario, KillingExpectation};
 
-use super::NamedMutant;
+use super::chosen::NamedMutant;
 use crate::commands::probing;
 
 /// Writes the scenario into the folder. Returns its path; if there is none, the reason is printed.

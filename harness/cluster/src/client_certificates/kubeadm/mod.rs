@@ -13,6 +13,7 @@
 //! scenario expects to stay unapproved. On kind, kubeadm has created everything except the tokens; the kubelet's
 //! configuration loses a control group that only kind's own nodes have.
 
+mod address;
 mod objects;
 
 use std::time::Duration;
@@ -33,18 +34,10 @@ use crate::ClusterError;
 use crate::api_server::objects::{apply, apply_all, deleted};
 use objects::{PUBLIC, SYSTEM, objects, secret, secret_name, without_cgroup_root};
 
+pub(crate) use address::Kubeadm;
+
 const SIGNATURE_TIMEOUT: Duration = Duration::from_secs(20);
 const RETRY: Duration = Duration::from_millis(50);
-
-/// The API server's address in kubeadm's objects.
-#[derive(Debug, Clone)]
-pub(crate) struct Kubeadm {
-    /// Host name that nodes resolve.
-    pub(crate) host: String,
-    pub(crate) port: u16,
-    /// Whether kubeadm itself created the cluster.
-    pub(crate) created_by_kubeadm: bool,
-}
 
 /// The objects of one control plane.
 pub(crate) struct Bootstrap {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::Kubeadm;
+use super::address::Kubeadm;
 use crate::api_server::access::base64;
 use crate::api_server::objects::{bound_role, cluster_role, cluster_role_binding, group, rule, user};
 

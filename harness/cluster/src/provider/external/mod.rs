@@ -8,7 +8,7 @@
 
 mod address;
 mod permissions;
-mod settings;
+pub(super) mod settings;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -26,9 +26,9 @@ use crate::ClusterError;
 use crate::api_server::access::{Access, await_ready};
 use crate::install::{ExternalInstall, Install, Relay};
 use crate::wiring::WiringFolder;
+use settings::ExternalSettings;
 
 pub use permissions::{Permission, required_permissions};
-pub use settings::ExternalSettings;
 
 pub(super) const KIND: ProviderKind = ProviderKind {
     name: ProviderName::External,

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use crate::images::recipe::ContentHash;
+use crate::images::content_hash::ContentHash;
 
 /// Packs a folder, sorted by name, so that the same folder yields the same archive. Sockets are left out, as by `tar`.
 pub(super) fn pack(folder: &Path, to: File) -> io::Result<File> {

@@ -1,5 +1,6 @@
 //! One image to import: where it comes from, what identifies its content, and how the engine gets it.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -10,12 +11,15 @@ use nodejoin_core::observation::ImageFacts;
 use nodejoin_core::plan::ImageSource;
 use nodejoin_core::plan::architecture::Architecture;
 
-use super::{PREFIX, archive, blocking, folder, layout};
+use super::{archive, folder, layout};
 use crate::error::DockerError;
 use crate::image_problem::ImageProblem;
 use crate::images::builder::{BuildSession, BuildTarget, Builder};
 use crate::images::context::streamed;
 use crate::labels;
+
+/// Beginning of the names of imported images.
+pub(crate) const PREFIX: &str = "import-";
 
 /// An image to import.
 pub(super) struct ImageImport {
@@ -197,6 +201,23 @@ impl ImageImport {
     }
 }
 
+impl Builder {
+    /// Whether the source of an imported image still has the content that the image was made of.
+    pub(crate) async fn is_current_import(&self, labels: &HashMap<String, String>) -> bool {
+        let (Some(source), Some(state)) = (labels.get(labels::SOURCE), labels.get(labels::STATE)) else {
+            return false;
+        };
+        let path = PathBuf::from(source);
+        if path.is_absolute() {
+            return blocking(move || folder::fingerprint(&path))
+                .await
+                .is_ok_and(|now| now == *state);
+        }
+        let found = self.find(source).await.ok().flatten();
+        found.and_then(|image| image.id).is_some_and(|id| id == *state)
+    }
+}
+
 /// A value of a Dockerfile in double quotes.
 fn quoted(value: &str) -> String {
     let escape = |c: char| match c {
@@ -209,6 +230,12 @@ fn quoted(value: &str) -> String {
 /// The file with the hash of a root file system.
 fn note(builder: &Builder, state: &str) -> PathBuf {
     builder.settings.cache.join("rootfs").join(state)
+}
+
+/// Reads files outside the threads of the runtime.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
 }
 
 /// A root file system that was read and checked.

@@ -15,8 +15,7 @@ mod folder;
 mod import;
 mod layout;
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nodejoin_core::observation::ImagePart;
 use nodejoin_core::plan::{ImagePlan, ImageSource};
@@ -24,19 +23,20 @@ use nodejoin_core::plan::{ImagePlan, ImageSource};
 use crate::error::DockerError;
 use crate::image_problem::ImageProblem;
 use crate::images::builder::{BuildTarget, Builder};
-use crate::images::recipe::ContentHash;
-use crate::images::{ImageEvent, ImageRef, Images};
+use crate::images::content_hash::ContentHash;
+use crate::images::engine_images::Images;
+use crate::images::image_ref::ImageRef;
+use crate::images::progress::ImageEvent;
 use crate::labels;
-
 use assembly::Assembly;
 use import::ImageImport;
+
+pub(crate) use import::PREFIX;
 
 /// Recipe folder and role of the image with the toolbox.
 pub(crate) const TOOLBOX: &str = "toolbox";
 /// Path of the toolbox in a node.
 pub const TOOLS: &str = "/opt/nodejoin/toolbox/bin";
-/// Beginning of the names of imported images.
-pub(crate) const PREFIX: &str = "import-";
 
 impl Images {
     /// The node image of a plan: built, or imported, if it is missing.
@@ -226,25 +226,4 @@ impl Builder {
             facts,
         }))
     }
-
-    /// Whether the source of an imported image still has the content that the image was made of.
-    pub(crate) async fn is_current_import(&self, labels: &HashMap<String, String>) -> bool {
-        let (Some(source), Some(state)) = (labels.get(labels::SOURCE), labels.get(labels::STATE)) else {
-            return false;
-        };
-        let path = PathBuf::from(source);
-        if path.is_absolute() {
-            return blocking(move || folder::fingerprint(&path))
-                .await
-                .is_ok_and(|now| now == *state);
-        }
-        let found = self.find(source).await.ok().flatten();
-        found.and_then(|image| image.id).is_some_and(|id| id == *state)
-    }
-}
-
-/// Reads files outside the threads of the runtime.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()))
 }
