@@ -25,46 +25,84 @@ pub(super) fn of(first: &InstancePlan, count: u32, id: &ScenarioId, region: &Reg
         .collect()
 }
 
-/// The plan on an instance of its own, so that it runs beside the given one. The same plan when the identity of the
-/// instance is written elsewhere in it, such as in user data, or when the subnet is full.
+/// The plan on an instance of its own, so that it runs beside the given one. Where the plan names the instance, such as
+/// in user data or expectations, it names the other one. The same plan if files for its image name the instance, or if
+/// the subnet is full.
 #[must_use]
 pub fn with_own_instance(plan: &Plan, id: &ScenarioId, taken: &mut BTreeSet<Ipv4Addr>) -> Plan {
     let first = &plan.instance;
-    if names_instance(plan) {
-        return plan.clone();
-    }
     taken.insert(first.private_ip);
     let Some(own) = replica(first, id, &plan.region, taken) else {
         return plan.clone();
     };
-    let renamed = |name: &str| {
-        name.replace(first.id.as_str(), own.id.as_str())
-            .replace(&label(first.private_ip), &label(own.private_ip))
-    };
-    Plan {
-        instance: InstancePlan {
-            private_dns_name: renamed(&first.private_dns_name),
-            host_name: renamed(&first.host_name),
+    let names = InstanceNames::of(first, &own);
+    let image = serde_json::to_string(&plan.image);
+    if image.is_ok_and(|image| names.replaced(&image) == image)
+        && let Some(renamed) = names.renamed(plan)
+    {
+        let instance = InstancePlan {
+            private_dns_name: names.replaced(&first.private_dns_name),
+            host_name: names.replaced(&first.host_name),
             ..own
-        },
-        ..plan.clone()
+        };
+        return Plan { instance, ..renamed };
+    }
+    plan.clone()
+}
+
+/// What identifies an instance in texts, each with that of another instance.
+struct InstanceNames([(String, String); 5]);
+
+impl InstanceNames {
+    fn of(first: &InstancePlan, own: &InstancePlan) -> Self {
+        let names = |one: &InstancePlan| {
+            [
+                one.id.to_string(),
+                one.private_ip.to_string(),
+                label(one.private_ip),
+                one.mac.clone(),
+                one.network_interface_id.clone(),
+            ]
+        };
+        let mut own = names(own).into_iter();
+        Self(names(first).map(|name| (name, own.next().unwrap_or_default())))
+    }
+
+    /// The plan with the other names, except in its own id and instance.
+    fn renamed(&self, plan: &Plan) -> Option<Plan> {
+        let text = serde_json::to_string(plan).ok()?;
+        let mut renamed: Plan = serde_json::from_str(&self.replaced(&text)).ok()?;
+        if let Some(user_data) = &mut renamed.user_data {
+            let bytes = STANDARD.decode(&user_data.base64).ok()?;
+            if let Ok(text) = String::from_utf8(bytes) {
+                user_data.base64 = STANDARD.encode(self.replaced(&text));
+            }
+        }
+        Some(Plan {
+            id: plan.id.clone(),
+            ..renamed
+        })
+    }
+
+    fn replaced(&self, text: &str) -> String {
+        let start = text.to_owned();
+        self.0
+            .iter()
+            .fold(start, |text, (name, own)| with_name(&text, name, own))
     }
 }
 
-/// Whether anything besides the instance itself contains what identifies it.
-fn names_instance(plan: &Plan) -> bool {
-    let (id, ip) = (plan.instance.id.to_string(), plan.instance.private_ip);
-    let identity = [id, ip.to_string(), label(ip)];
-    let Ok(mut all) = serde_json::to_value(plan) else {
-        return true;
-    };
-    if let Some(fields) = all.as_object_mut() {
-        fields.remove("instance");
+/// The text with another name in place of this one, where it is not part of a longer number.
+fn with_name(text: &str, name: &str, own: &str) -> String {
+    let mut parts = text.split(name);
+    let mut replaced = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_in_number = replaced.ends_with(|last: char| last.is_ascii_digit())
+            || part.starts_with(|next: char| next.is_ascii_digit());
+        replaced.push_str(if is_in_number { name } else { own });
+        replaced.push_str(part);
     }
-    let bytes = plan.user_data.as_ref().map(|data| STANDARD.decode(&data.base64));
-    let user_data = bytes.and_then(Result::ok).unwrap_or_default();
-    let text = format!("{all}{}", String::from_utf8_lossy(&user_data));
-    identity.iter().any(|value| text.contains(value.as_str()))
+    replaced
 }
 
 /// An address as the names of instances contain it, such as `10-0-1-23`.
@@ -190,6 +228,7 @@ fn replacement(before: &InstancePlan, id: &ScenarioId, number: u32) -> Option<In
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::OverlayFile;
     use crate::testing::plan;
 
     #[test]
@@ -230,10 +269,39 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_whose_user_data_names_the_instance_keeps_it() {
+    fn a_plan_that_names_its_instance_names_the_other_one() {
         let mut plan = plan();
         let ip = plan.instance.private_ip;
-        plan.user_data = Some(crate::testing::user_data_of(&format!("echo {ip}")));
+        let text = |plan: &Plan| {
+            let bytes = STANDARD.decode(&plan.user_data.as_ref().unwrap().base64);
+            String::from_utf8(bytes.unwrap()).unwrap()
+        };
+        let named =
+            |ip: Ipv4Addr, longer: Ipv4Addr| format!("echo {ip} {longer}0 ip-{}.example.com", label(ip));
+        plan.user_data = Some(crate::testing::user_data_of(&named(ip, ip)));
+        plan.expect.node.get_or_insert_default().name = Some(format!("ip-{}", label(ip)));
+        let own = with_own_instance(&plan, &"a/b@spot".parse().unwrap(), &mut BTreeSet::new());
+        let own_ip = own.instance.private_ip;
+        assert_ne!(own_ip, ip);
+        assert_eq!(text(&own), named(own_ip, ip));
+        assert_eq!(
+            own.expect.node.unwrap().name,
+            Some(format!("ip-{}", label(own_ip)))
+        );
+        assert_eq!(own.id, plan.id);
+    }
+
+    #[test]
+    fn a_plan_whose_files_name_the_instance_keeps_it() {
+        let mut plan = plan();
+        plan.image.overlay.push(OverlayFile {
+            from: "a".to_owned(),
+            to: format!("/etc/{}", plan.instance.private_ip),
+            mode: 0o644,
+            removed: false,
+            may_be_missing: false,
+            patched: None,
+        });
         let own = with_own_instance(&plan, &"a/b@spot".parse().unwrap(), &mut BTreeSet::new());
         assert_eq!(own, plan);
     }
