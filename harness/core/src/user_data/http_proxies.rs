@@ -73,18 +73,49 @@ fn places(text: &str, scheme: &str) -> Vec<String> {
     let variables = variables(text);
     for line in text.lines() {
         let line = &filled(line, &variables);
-        for (start, _) in line.match_indices(scheme) {
-            if !is_value_of_a_proxy(&line[..start]) {
-                continue;
-            }
-            let rest = &line[start + scheme.len()..];
-            let is_end = |c: char| c.is_whitespace() || "\"'`,;)}|&\\<>".contains(c);
-            let url = rest.split(is_end).next().unwrap_or_default();
-            let place = url.rsplit_once('@').map_or(url, |(_, place)| place);
-            found.push(place.to_owned());
+        let schemes = line.match_indices(scheme);
+        let values = schemes.filter(|(start, _)| is_value_of_a_proxy(&line[..*start]));
+        let mut starts: Vec<usize> = values.map(|(start, _)| start + scheme.len()).collect();
+        if scheme == SCHEME {
+            starts.extend(without_scheme(line));
+            starts.sort_unstable();
         }
+        found.extend(starts.into_iter().map(|start| place(&line[start..]).to_owned()));
     }
     found
+}
+
+/// The host and the port at the beginning of a text, without credentials.
+fn place(text: &str) -> &str {
+    let is_end = |c: char| c.is_whitespace() || "\"'`,;)}|&\\<>".contains(c);
+    let url = text.split(is_end).next().unwrap_or_default();
+    url.rsplit_once('@').map_or(url, |(_, place)| place)
+}
+
+/// Where values without a scheme begin, such as `proxy:3128`: programs take them for URLs of HTTP.
+fn without_scheme(line: &str) -> Vec<usize> {
+    const VARIABLES: [&str; 2] = ["http_proxy=", "https_proxy="];
+    let lower = line.to_ascii_lowercase();
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_place = |text: &str| {
+        let parts = place(text).trim_end_matches('/').rsplit_once(':');
+        parts.is_some_and(|(host, port)| {
+            let is_of_host = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
+            let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+            is_port && !host.is_empty() && host.chars().all(is_of_host)
+        })
+    };
+    let mut starts = Vec::new();
+    for variable in VARIABLES {
+        for (at, _) in lower.match_indices(variable) {
+            let value = &line[at + variable.len()..];
+            let start = line.len() - value.trim_start_matches(['"', '\'']).len();
+            if !lower[..at].ends_with(is_of_name) && is_place(&line[start..]) {
+                starts.push(start);
+            }
+        }
+    }
+    starts
 }
 
 /// Variables of a shell that get plain words.
@@ -166,6 +197,20 @@ mod tests {
             ),
             ("curl http://proxy.corp/install.sh", ""),
             ("HTTPS_PROXY=https://proxy:3128", ""),
+            ("export HTTPS_PROXY=proxy.corp:3128", "http://proxy.corp:3128"),
+            (
+                "Environment=\"https_proxy=me:secret@10.0.0.4:1\" \"HTTP_PROXY=http://b:2\"",
+                "http://10.0.0.4:1 http://b:2",
+            ),
+            (
+                "P=proxy.corp:3128\nhttp_proxy=\"$P\" curl x",
+                "http://proxy.corp:3128",
+            ),
+            ("HTTPS_PROXY=proxy.corp", ""),
+            ("NO_PROXY=proxy.corp:3128", ""),
+            ("USE_HTTP_PROXY=proxy:3128", ""),
+            ("HTTPS_PROXY=localhost:3128", ""),
+            ("HTTPS_PROXY=$HOST:3128", ""),
             ("HTTP_PROXY=http://$HOST:3128", ""),
             (
                 "PLACE=proxy.corp:3128\nPLACE_TWO=b:1\nexport HTTPS_PROXY=\"http://$PLACE\"\nHTTP_PROXY=http://${PLACE_TWO}",

@@ -23,6 +23,8 @@ pub struct Part {
     pub mime: String,
     /// Decoded and decompressed content.
     pub content: Vec<u8>,
+    /// Whether it is a part of a message that is a part itself: cloud-init reads it, nodeadm does not.
+    pub is_nested: bool,
 }
 
 /// A fault of user data.
@@ -71,9 +73,9 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         return parsed;
     };
     if is_mime(&bytes) {
-        parsed.message(&Message::read(&bytes));
+        parsed.message(&Message::read(&bytes), 0);
     } else if !bytes.is_empty() {
-        parsed.part(None, "text/x-not-multipart".to_owned(), bytes);
+        parsed.part(None, "text/x-not-multipart".to_owned(), bytes, false);
     }
     parsed
 }
@@ -109,17 +111,18 @@ impl Parsed {
         all
     }
 
-    fn message(&mut self, message: &Message) {
+    /// Adds a message, or a part of one. `depth`: how many messages contain it.
+    fn message(&mut self, message: &Message, depth: usize) {
         if message.is_multipart() {
             match message.parts() {
-                Some(parts) => parts.iter().for_each(|part| self.message(part)),
+                Some(parts) => parts.iter().for_each(|part| self.message(part, depth + 1)),
                 None => self.fault(None, FaultKind::Damaged, &message.lack_of_parts()),
             }
             return;
         }
         let payload = message.payload().and_then(|payload| unpacked(&payload));
         match payload {
-            Some(content) => self.part(message.filename(), message.content_type(), content),
+            Some(content) => self.part(message.filename(), message.content_type(), content, depth > 1),
             None => {
                 let name = message.filename().unwrap_or_else(|| self.next_name());
                 self.fault(
@@ -135,7 +138,7 @@ impl Parsed {
         format!("part-{:03}", self.parts.len() + 1)
     }
 
-    fn part(&mut self, filename: Option<String>, declared: String, content: Vec<u8>) {
+    fn part(&mut self, filename: Option<String>, declared: String, content: Vec<u8>, is_nested: bool) {
         let name = filename.unwrap_or_else(|| self.next_name());
         let mime = match declared.as_str() {
             "text/plain" | "text/x-not-multipart" | "application/gzip" | "application/x-gzip" => {
@@ -148,7 +151,12 @@ impl Parsed {
             _ => declared,
         };
         self.check(&name, &mime, &content);
-        self.parts.push(Part { name, mime, content });
+        self.parts.push(Part {
+            name,
+            mime,
+            content,
+            is_nested,
+        });
     }
 
     fn check(&mut self, name: &str, mime: &str, content: &[u8]) {
@@ -304,8 +312,12 @@ fn is_base64(content: &[u8]) -> bool {
             .is_some_and(|inner| inner.starts_with(&GZIP) || inner.starts_with(b"#") || is_mime(&inner))
 }
 
-/// Converts line endings to LF, as cloud-init does for scripts.
+/// Converts line endings to LF, as cloud-init does for scripts whose first line ends with CRLF.
 fn unix(content: &[u8]) -> Vec<u8> {
+    let first = content.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if !first.ends_with(b"\r") {
+        return content.to_vec();
+    }
     let mut lines = Vec::with_capacity(content.len());
     for (index, byte) in content.iter().enumerate() {
         if *byte != b'\r' || content.get(index + 1) != Some(&b'\n') {
@@ -325,187 +337,4 @@ pub(super) fn is_node_config(content: &[u8]) -> bool {
 const NODE_CONFIG_GROUP: &str = "node.eks.aws/";
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write as _;
-
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-
-    use super::*;
-
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    }
-
-    fn kinds(bytes: &[u8]) -> Vec<FaultKind> {
-        parse(bytes).faults.into_iter().map(|fault| fault.kind).collect()
-    }
-
-    #[test]
-    fn one_script_is_one_part_compressed_or_not() {
-        let script = b"#!/bin/bash\necho\n".to_vec();
-        for bytes in [script.clone(), gzip(&script)] {
-            let parsed = parse(&bytes);
-            let part = Part {
-                name: "part-001".into(),
-                mime: SHELL.into(),
-                content: script.clone(),
-            };
-            assert_eq!(
-                parsed,
-                Parsed {
-                    parts: vec![part],
-                    faults: vec![]
-                }
-            );
-        }
-    }
-
-    #[test]
-    fn mime_messages_are_split_as_in_python() {
-        let inner = STANDARD.encode(gzip(b"#!/bin/sh\ninner\n"));
-        let text = format!(
-            "MIME-Version: 1.0\r\nContent-Type: multipart/mixed;\r\n boundary=\"//\"\r\n\r\npreamble\r\n--//\r\n\
-             Content-Type: text/x-shellscript\r\nContent-Type: charset=\"us-ascii\"\r\n\r\n#!/bin/bash\r\nset -ex\r\n\r\n--//\r\n\
-             Content-Type: text/plain\r\nContent-Transfer-Encoding: base64\r\nContent-Disposition: attachment; filename=\"b.sh\"\r\n\r\n{inner}\r\n--//\r\n\
-             Content-Type: text/cloud-config\r\n#cloud-config\r\nruncmd: [a]\r\n--//--\r\nepilogue\r\n"
-        );
-        let parsed = parse(text.as_bytes());
-        let parts: Vec<(&str, &str)> = parsed
-            .parts
-            .iter()
-            .map(|p| (p.name.as_str(), p.mime.as_str()))
-            .collect();
-        assert_eq!(
-            parts,
-            [("part-001", SHELL), ("b.sh", SHELL), ("part-003", CLOUD_CONFIG)]
-        );
-        assert_eq!(parsed.faults, []);
-        let scripts = parsed.scripts();
-        let names: Vec<&str> = scripts.iter().map(|script| script.name.as_str()).collect();
-        assert_eq!(names, ["b.sh", "part-001", "runcmd"]);
-        assert_eq!(scripts[0].content, b"#!/bin/sh\ninner\n");
-        assert_eq!(scripts[1].content, b"#!/bin/bash\nset -ex\n");
-    }
-
-    #[test]
-    fn a_type_that_cloud_init_does_not_handle_is_a_fault() {
-        let faults = |mime: &str| {
-            let text = format!(
-                "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: {mime}\n\necho\n--B--\n"
-            );
-            let faults = parse(text.as_bytes()).faults.into_iter();
-            faults.map(|fault| (fault.kind, fault.what)).collect::<Vec<_>>()
-        };
-        for handled in HANDLED
-            .iter()
-            .filter(|handled| ![SHELL, CLOUD_CONFIG, BOOTHOOK].contains(*handled))
-        {
-            assert_eq!(faults(handled), [], "{handled}");
-        }
-        for unknown in [
-            "text/x-shellscript-per-node",
-            "text/html",
-            "text/plain",
-            "application/octet-stream",
-        ] {
-            let what = format!("cloud-init does not handle the type `{unknown}`");
-            let found = faults(unknown);
-            assert_eq!((found.len(), found[0].0), (1, FaultKind::UnknownType));
-            assert!(found[0].1.starts_with(&what), "{found:?}");
-        }
-        let of_header = |header: &str| {
-            let text = format!("MIME-Version: 1.0\n{header}\n\n#!/bin/sh\n");
-            parse(text.as_bytes()).parts[0].mime.clone()
-        };
-        for detected in ["shellscript", "text/plain", "text/x-shellscript/v1"] {
-            assert_eq!(of_header(&format!("Content-Type: {detected}")), SHELL);
-        }
-        assert_eq!(
-            of_header("Content-Type: application/octet-stream"),
-            "application/octet-stream"
-        );
-        let [(_, misspelt)] = &faults("text/x-shelscript")[..] else {
-            panic!("one fault is found");
-        };
-        assert!(
-            misspelt.ends_with("did you mean `text/x-shellscript`?"),
-            "{misspelt}"
-        );
-    }
-
-    #[test]
-    fn a_header_without_an_empty_line_after_it_is_accepted() {
-        let parsed = parse(b"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/x-shellscript\n#!/bin/bash\nx\n--B--\n");
-        assert_eq!(parsed.parts[0].content, b"#!/bin/bash\nx");
-        assert_eq!(parsed.faults, []);
-    }
-
-    #[test]
-    fn quoted_printable_is_decoded() {
-        let text = "MIME-Version: 1.0\nContent-Type: text/x-shellscript\nContent-Transfer-Encoding: quoted-printable\n\n#!/bin/sh\na=3Db =\nc =E2=82=AC\n";
-        assert_eq!(
-            parse(text.as_bytes()).parts[0].content,
-            "#!/bin/sh\na=b c \u{20ac}\n".as_bytes()
-        );
-    }
-
-    #[test]
-    fn faults_of_user_data_are_reported() {
-        let mime = |part: &str| {
-            format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\n{part}\n--B--\n")
-        };
-        for (bytes, kind) in [
-            (
-                mime("Content-Type: text/x-shellscript\n\nset -ex"),
-                FaultKind::MissingShebang,
-            ),
-            ("\n#!/bin/sh\n".to_owned(), FaultKind::MissingShebang),
-            (
-                mime("Content-Type: text/cloud-boothook\n\n#cloud-boothook\nset -ex"),
-                FaultKind::MissingShebang,
-            ),
-            ("set -ex\n".to_owned(), FaultKind::Unhandled),
-            (STANDARD.encode("#!/bin/bash\necho hello\n"), FaultKind::Base64),
-            (
-                "MIME-Version: 1.0\nContent-Type: multipart/mixed\n\nx\n".to_owned(),
-                FaultKind::Damaged,
-            ),
-            (
-                mime("Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n%%%"),
-                FaultKind::Damaged,
-            ),
-            ("#cloud-config\nruncmd: x\n".to_owned(), FaultKind::CloudConfig),
-            (
-                "#cloud-config\nruncmd: []\nruncmd: [x]\n".to_owned(),
-                FaultKind::CloudConfigEntry,
-            ),
-        ] {
-            assert_eq!(kinds(bytes.as_bytes()), [kind], "{bytes}");
-        }
-        assert_eq!(kinds(&GZIP), [FaultKind::Damaged]);
-        assert_eq!(kinds(b""), []);
-        let node_config = mime("Content-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1");
-        assert_eq!(
-            kinds(node_config.as_bytes()),
-            [],
-            "nodeadm reads it, cloud-init leaves it alone"
-        );
-    }
-
-    #[test]
-    fn composed_messages_parse_again() {
-        let part = super::super::MimePart {
-            mime: SHELL.into(),
-            filename: Some("x.sh".into()),
-            content: b"#!/bin/sh\n".to_vec(),
-        };
-        let parsed = parse(&super::super::message(&[part]));
-        assert_eq!(
-            (parsed.parts[0].name.as_str(), parsed.parts[0].content.as_slice()),
-            ("x.sh", &b"#!/bin/sh\n"[..])
-        );
-    }
-}
+mod tests;
