@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::Tokens;
 
+use crate::architecture;
 use crate::error::ImportError;
+use crate::group_refusals::{Spelling, notes_of_template};
 use crate::machine::{FileFormat, LaunchTemplateVersion, Machine, ManagedNodeGroup, Traits};
 use crate::reading::Reading;
 use crate::text::from_base64;
@@ -19,7 +21,24 @@ const PLACEHOLDER: &str = "placeholder";
 
 /// `aws ec2 describe-launch-template-versions`.
 pub(crate) fn launch_template_versions(versions: &[Tree]) -> Reading {
-    let mut reading = Reading::of(FileFormat::LaunchTemplateVersions);
+    read_versions(FileFormat::LaunchTemplateVersions, versions)
+}
+
+/// One version of that output. The input of `create-launch-template` and the output of `get-launch-template-data` have
+/// the same field, and neither a number nor an id.
+pub(crate) fn launch_template_version(version: &Tree) -> Reading {
+    let is_version = ["VersionNumber", "LaunchTemplateId"]
+        .iter()
+        .any(|key| version.get(key).is_some());
+    let format = match is_version {
+        true => FileFormat::LaunchTemplateVersions,
+        false => FileFormat::LaunchTemplateData,
+    };
+    read_versions(format, std::slice::from_ref(version))
+}
+
+fn read_versions(format: FileFormat, versions: &[Tree]) -> Reading {
+    let mut reading = Reading::of(format);
     for version in versions {
         let template = version
             .text_at(&["LaunchTemplateName"])
@@ -72,12 +91,19 @@ pub(crate) fn launch_template(name: &str, data: &Tree) -> Result<Machine, Import
         machine.line = field.line();
         machine.user_data = Some(from_base64(text, field.line())?).filter(|bytes| !bytes.is_empty());
     }
-    add_managed(&mut machine);
+    machine.problems.extend(wrong_architecture(data));
+    add_managed(&mut machine, data, Spelling::Pascal);
     Ok(machine)
 }
 
-/// A launch template without an AMI works in a managed node group only, where EKS adds the AMI and its own part.
-pub(crate) fn add_managed(machine: &mut Machine) {
+/// What EC2 refuses of the AMI and the instance type.
+fn wrong_architecture(data: &Tree) -> Option<String> {
+    architecture::mismatch(&data.text_at(&["ImageId"])?, &data.text_at(&["InstanceType"])?)
+}
+
+/// A launch template without an AMI works in a managed node group only, where EKS adds the AMI and its own part. `data`
+/// is what the template states.
+pub(crate) fn add_managed(machine: &mut Machine, data: &Tree, spelling: Spelling) {
     if machine.traits.ami_id.is_none() && machine.managed.is_none() {
         let tags = &machine.traits.tags;
         machine.managed = Some(ManagedNodeGroup {
@@ -88,6 +114,7 @@ pub(crate) fn add_managed(machine: &mut Machine) {
             "the launch template names no AMI: EKS adds its own part to the user data in a managed node group"
                 .to_owned(),
         );
+        machine.notes.append(&mut notes_of_template(data, spelling));
     }
 }
 
@@ -155,29 +182,59 @@ pub(crate) fn is_instance_data(document: &Tree) -> bool {
     is_data && document.get("UserData").and_then(Tree::text).is_some()
 }
 
-/// The data of one launch template, or the input of `aws ec2 run-instances`, whose user data the command encodes
-/// itself.
+/// The data of one launch template, a launch configuration, or the input of a command that encodes the user data
+/// itself: `aws ec2 run-instances` and `aws autoscaling create-launch-configuration`.
 pub(crate) fn instance_data(document: &Tree) -> Reading {
-    let is_input = ["MinCount", "MaxCount"]
-        .iter()
-        .any(|key| document.get(key).is_some());
-    let (format, name) = match is_input {
-        true => (FileFormat::RunInstances, "instance"),
-        false => (FileFormat::LaunchTemplateData, "launch-template"),
+    if is_launch_configuration(document) {
+        return launch_configurations(std::slice::from_ref(document));
+    }
+    let has = |key: &str| document.get(key).is_some();
+    let name = document.text_at(&["LaunchConfigurationName"]);
+    let (format, name) = match name {
+        Some(name) => (FileFormat::CreateLaunchConfiguration, name),
+        None if has("MinCount") || has("MaxCount") => (FileFormat::RunInstances, "instance".to_owned()),
+        None => return launch_template_data(std::slice::from_ref(document)),
     };
-    let machine = match is_input {
-        true => Ok(Machine {
-            name: name.to_owned(),
-            line: document.get("UserData").and_then(Tree::line),
-            user_data: document.text_at(&["UserData"]).map(String::into_bytes),
-            traits: traits(document),
-            ..Machine::default()
-        }),
-        false => launch_template(name, document),
+    let mut traits = traits(document);
+    traits.instance_profile = traits
+        .instance_profile
+        .or_else(|| document.text_at(&["IamInstanceProfile"]));
+    let machine = Machine {
+        name: name.clone(),
+        line: document.get("UserData").and_then(Tree::line),
+        user_data: document.text_at(&["UserData"]).map(String::into_bytes),
+        traits,
+        problems: wrong_architecture(document).into_iter().collect(),
+        ..Machine::default()
     };
     let mut reading = Reading::of(format);
-    reading.add(name, machine);
+    reading.add(&name, Ok(machine));
     reading
+}
+
+/// A list that `--query` prints: launch configurations, or the data of launch templates.
+pub(crate) fn instance_data_list(documents: &[Tree]) -> Reading {
+    match documents.iter().any(is_launch_configuration) {
+        true => launch_configurations(documents),
+        false => launch_template_data(documents),
+    }
+}
+
+fn launch_template_data(documents: &[Tree]) -> Reading {
+    const NAME: &str = "launch-template";
+    let mut reading = Reading::of(FileFormat::LaunchTemplateData);
+    for document in documents {
+        reading.add(NAME, launch_template(NAME, document));
+    }
+    reading
+}
+
+/// Whether a document is a launch configuration that exists: an input to create one has neither of these keys.
+fn is_launch_configuration(document: &Tree) -> bool {
+    ["LaunchConfigurationARN", "CreatedTime"]
+        .iter()
+        .any(|key| document.get(key).is_some())
+        && document.get("LaunchConfigurationName").is_some()
 }
 
 /// `aws autoscaling describe-launch-configurations`.
@@ -299,6 +356,15 @@ pub(crate) fn add_group_tags(traits: &mut Traits, tags: &[Tree], [key, value, pr
             _ => traits.has_unknown_tags = true,
         }
     }
+}
+
+/// Whether an Auto Scaling group starts spot instances alone, by the distribution of its mixed instances. `base` and
+/// `above`: the keys of the number of on-demand instances, which is 0 by default, and of their share above it, which is
+/// 100 by default.
+pub(crate) fn is_all_spot(distribution: Option<&Tree>, [base, above]: [&str; 2]) -> bool {
+    let number = |key: &str| distribution.and_then(|distribution| distribution.text_at(&[key]));
+    let is_zero = |number: String| number == "0";
+    number(above).is_some_and(is_zero) && number(base).is_none_or(is_zero)
 }
 
 /// Most instances of a file are not nodes: one without signs of a cluster is not tried.

@@ -19,7 +19,8 @@ use crate::{bottlerocket, mime, text};
 
 /// The service network of an IPv6 cluster, which EKS chooses.
 pub(crate) const STAND_IN_IPV6: &str = "fd30:1c53:5f8a::/108";
-const STAND_IN_GROUP: &str = "workers";
+/// The name of a managed node group that the file does not name.
+pub(crate) const STAND_IN_GROUP: &str = "workers";
 /// The first minor release whose managed node groups use AL2023 unless they name another AMI type.
 const AL2023_SINCE: u32 = 30;
 
@@ -122,18 +123,23 @@ fn managed_family(machine: &Machine) -> AmiFamily {
     }
     let bytes = machine.user_data.clone().unwrap_or_default();
     let content = String::from_utf8_lossy(&bytes);
-    if content.contains("/etc/eks/bootstrap.sh") {
-        return AmiFamily::Al2;
+    match content.contains("/etc/eks/bootstrap.sh") || is_al2_by_version(machine) {
+        true => AmiFamily::Al2,
+        false => AmiFamily::Al2023,
     }
+}
+
+/// Whether a managed node group without a type uses Amazon Linux 2 because of the version of its cluster. A NodeConfig
+/// means the other one.
+pub(crate) fn is_al2_by_version(machine: &Machine) -> bool {
     let version = machine.traits.cluster.version.as_deref().unwrap_or_default();
     let minor = version
         .split('.')
         .nth(1)
         .and_then(|minor| minor.parse::<u32>().ok());
-    if minor.is_some_and(|minor| minor < AL2023_SINCE) && !content.contains("node.eks.aws") {
-        return AmiFamily::Al2;
-    }
-    AmiFamily::Al2023
+    let bytes = machine.user_data.as_deref().unwrap_or_default();
+    let has_config = String::from_utf8_lossy(bytes).contains("node.eks.aws");
+    minor.is_some_and(|minor| minor < AL2023_SINCE) && !has_config
 }
 
 fn with_part(machine: &Machine, part: String) -> Result<Vec<u8>, ImportError> {

@@ -76,21 +76,9 @@ impl Spelling {
 impl<'a> GroupWithTemplate<'a> {
     /// The settings of a launch template and of a group of it.
     pub(crate) fn of(template: &'a Tree, group: &'a Tree, spelling: Spelling) -> Self {
-        let of_template = |path: &[&str]| spelling.find(template, path);
         let of_group = |path: &[&str]| spelling.find(group, path);
-        let interfaces = of_template(&["networkInterfaces"]).map(Tree::items);
-        let mut interfaces = interfaces.unwrap_or_default().iter();
         Self {
-            template: TemplateSettings {
-                image: of_template(&["imageId"]),
-                instance_type: of_template(&["instanceType"]),
-                instance_profile: of_template(&["iamInstanceProfile", "arn"])
-                    .or_else(|| of_template(&["iamInstanceProfile", "name"])),
-                subnet: interfaces.find_map(|interface| spelling.find(interface, &["subnetId"])),
-                shutdown_behavior: of_template(&["instanceInitiatedShutdownBehavior"]),
-                hibernation: of_template(&["hibernationOptions", "configured"]),
-                market_type: of_template(&["instanceMarketOptions", "marketType"]),
-            },
+            template: TemplateSettings::of(template, spelling),
             instance_types: of_group(&["instanceTypes"]),
             disk_size: of_group(&["diskSize"]),
             remote_access: of_group(&["remoteAccess", "ec2SshKey"]),
@@ -105,7 +93,7 @@ impl<'a> GroupWithTemplate<'a> {
     /// # Errors
     /// EKS creates no such group.
     pub(crate) fn check(&self, name: &str) -> Result<(), ImportError> {
-        let rules = self.rules_of_template().into_iter().chain(self.rules_of_group());
+        let rules = self.template.rules().into_iter().chain(self.rules_of_group());
         let mut broken = rules.filter_map(|(place, problem, hint)| Some((place?, problem, hint)));
         let Some((place, problem, hint)) = broken.next() else {
             return Ok(());
@@ -129,39 +117,6 @@ impl<'a> GroupWithTemplate<'a> {
             ),
             hint,
         })
-    }
-
-    /// What the launch template must not have.
-    fn rules_of_template(&self) -> [(Option<&Tree>, &'static str, &'static str); 5] {
-        let template = &self.template;
-        let is_market = |tree: &&Tree| tree.text() != Some(CAPACITY_BLOCK);
-        [
-            (
-                template.instance_profile,
-                "its launch template has an instance profile",
-                "remove it from the launch template: the group states the role of its nodes",
-            ),
-            (
-                template.subnet,
-                "a network interface of its launch template has a subnet",
-                "remove it from the launch template: the group states the subnets",
-            ),
-            (
-                template.shutdown_behavior,
-                "its launch template states what an instance does at shutdown",
-                "remove it from the launch template: EKS ends the instances of the group itself",
-            ),
-            (
-                template.hibernation.filter(|tree| tree.is_true()),
-                "its launch template lets instances hibernate",
-                "remove it from the launch template: EKS ends the instances of the group itself",
-            ),
-            (
-                template.market_type.filter(is_market),
-                "its launch template has instance market options",
-                "remove them from the launch template, and set the capacity type of the group to SPOT",
-            ),
-        ]
     }
 
     /// What the group must not have because of its launch template.
@@ -202,4 +157,69 @@ impl<'a> GroupWithTemplate<'a> {
             ),
         ]
     }
+}
+
+impl<'a> TemplateSettings<'a> {
+    fn of(template: &'a Tree, spelling: Spelling) -> Self {
+        let of_template = |path: &[&str]| spelling.find(template, path);
+        let interfaces = of_template(&["networkInterfaces"]).map(Tree::items);
+        let mut interfaces = interfaces.unwrap_or_default().iter();
+        Self {
+            image: of_template(&["imageId"]),
+            instance_type: of_template(&["instanceType"]),
+            instance_profile: of_template(&["iamInstanceProfile", "arn"])
+                .or_else(|| of_template(&["iamInstanceProfile", "name"])),
+            subnet: interfaces.find_map(|interface| spelling.find(interface, &["subnetId"])),
+            shutdown_behavior: of_template(&["instanceInitiatedShutdownBehavior"]),
+            hibernation: of_template(&["hibernationOptions", "configured"]),
+            market_type: of_template(&["instanceMarketOptions", "marketType"]),
+        }
+    }
+
+    /// What a launch template of a node group must not have.
+    fn rules(&self) -> [(Option<&'a Tree>, &'static str, &'static str); 5] {
+        let is_market = |tree: &&Tree| tree.text() != Some(CAPACITY_BLOCK);
+        [
+            (
+                self.instance_profile,
+                "its launch template has an instance profile",
+                "remove it from the launch template: the group states the role of its nodes",
+            ),
+            (
+                self.subnet,
+                "a network interface of its launch template has a subnet",
+                "remove it from the launch template: the group states the subnets",
+            ),
+            (
+                self.shutdown_behavior,
+                "its launch template states what an instance does at shutdown",
+                "remove it from the launch template: EKS ends the instances of the group itself",
+            ),
+            (
+                self.hibernation.filter(|tree| tree.is_true()),
+                "its launch template lets instances hibernate",
+                "remove it from the launch template: EKS ends the instances of the group itself",
+            ),
+            (
+                self.market_type.filter(is_market),
+                "its launch template has instance market options",
+                "remove them from the launch template, and set the capacity type of the group to SPOT",
+            ),
+        ]
+    }
+}
+
+/// Why EKS refuses every node group with a launch template that no group of the file uses.
+pub(crate) fn notes_of_template(template: &Tree, spelling: Spelling) -> Vec<String> {
+    let rules = TemplateSettings::of(template, spelling).rules().into_iter();
+    let broken = rules.filter_map(|(place, problem, hint)| Some((place?, problem, hint)));
+    let note = |(place, problem, hint): (&Tree, &str, &str)| {
+        let line = place.line().map(|line| format!(" (line {line})"));
+        format!(
+            "EKS refuses every managed node group with this launch template: {}{}; {hint}",
+            problem.replace("its launch template", "it"),
+            line.unwrap_or_default()
+        )
+    };
+    broken.map(note).collect()
 }

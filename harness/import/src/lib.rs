@@ -26,11 +26,13 @@
 //! | `go_mime` | whether nodeadm reads a MIME message |
 //! | `here_document` | texts in a script that its shell hands to a command |
 //! | `mime` | the parts of MIME user data as they are |
+//! | `mime_end` | ends of MIME messages that are not ends |
 //! | `toml_table` | settings of Bottlerocket as tables |
 //! | `eks` | the part that EKS appends in a managed node group |
 //! | `template` | files that a tool has not rendered yet |
 //! | `other_text` | files of no known tool that contain user data |
 //! | `reading` | collects machines |
+//! | `architecture` | the architecture of an AMI and of its instance type |
 //! | `ec2` | launch template versions, instance attributes, launch configurations |
 //! | `karpenter` | EC2NodeClass with NodePool |
 //! | `eksctl` | node groups of a ClusterConfig |
@@ -41,12 +43,15 @@
 //! | `cloudformation` | CloudFormation templates, and folders of `cdk synth` |
 //! | `crossplane` | manifests of Crossplane, as resources of Terraform |
 //! | `ack` | manifests with the fields of AWS' APIs, as a template of CloudFormation |
+//! | `layers` | base64 and gzip around a file |
+//! | `manifest_values` | `$NAME` in manifests |
 //! | `recognize` | finds the format of a file and calls its reader |
 //! | `adopt` | turns a machine into a scenario |
 //! | `disk` | the files of scenarios, with those of other tools |
 
 mod ack;
 mod adopt;
+mod architecture;
 mod bottlerocket;
 mod cloudformation;
 mod cluster_api;
@@ -63,8 +68,11 @@ mod input;
 mod instance_types;
 mod karpenter;
 mod known_fields;
+mod layers;
 mod machine;
+mod manifest_values;
 mod mime;
+mod mime_end;
 mod other_text;
 mod pulumi;
 mod rancher;

@@ -82,7 +82,7 @@ pub(crate) struct ForeignBoundary<'t> {
 
 /// Such lines of a message.
 pub(crate) fn foreign_boundaries(text: &str) -> Vec<ForeignBoundary<'_>> {
-    let Some(boundary) = split_head(text).and_then(|(head, _)| boundary(head)) else {
+    let Some(boundary) = own_boundary(text) else {
         return Vec::new();
     };
     // A message in a part has its own.
@@ -172,7 +172,7 @@ fn with_own_boundaries(text: &str) -> Option<String> {
 /// The lines, from 1, with the beginning of a NodeConfig that no empty line divides from the header of its part: it
 /// counts as header.
 pub(crate) fn open_headers(text: &str) -> Vec<usize> {
-    let Some(boundary) = split_head(text).and_then(|(head, _)| boundary(head)) else {
+    let Some(boundary) = own_boundary(text) else {
         return Vec::new();
     };
     let own = format!("--{boundary}");
@@ -189,7 +189,7 @@ pub(crate) fn open_headers(text: &str) -> Vec<usize> {
 
 /// The lines, from 1, with the header of a part that an empty line precedes.
 pub(crate) fn late_headers(text: &str) -> Vec<usize> {
-    let Some(boundary) = split_head(text).and_then(|(head, _)| boundary(head)) else {
+    let Some(boundary) = own_boundary(text) else {
         return Vec::new();
     };
     let own = format!("--{boundary}");
@@ -308,6 +308,11 @@ fn split_head(text: &str) -> Option<(&str, &str)> {
     let found = ends.iter().filter_map(|end| text.find(end).map(|at| (at, end)));
     let (at, end) = found.min_by_key(|(at, _)| *at)?;
     Some((&text[..at], &text[at + end.len()..]))
+}
+
+/// The boundary of a message.
+pub(crate) fn own_boundary(text: &str) -> Option<&str> {
+    split_head(text).and_then(|(head, _)| boundary(head))
 }
 
 fn boundary(head: &str) -> Option<&str> {

@@ -4,6 +4,7 @@
 use nodejoin_core::run::shell::quoted;
 
 use crate::error::ImportError;
+use crate::here_document::HereDocument;
 use crate::text;
 use crate::tree::{Tree, TreeValue};
 
@@ -118,6 +119,31 @@ pub(crate) fn kind(text: &str) -> Option<(&'static str, usize)> {
         return Some(("a Makefile", at));
     }
     around_script(&lines).map(|at| ("a text around a script", at))
+}
+
+/// The error for commands of a shell that hand manifests to a tool, such as `kubectl apply -f - <<EOF`.
+pub(crate) fn around_manifests(text: &str) -> Option<ImportError> {
+    let lines: Vec<&str> = text.lines().collect();
+    let first = lines.iter().position(|line| line.starts_with("apiVersion:"))?;
+    // A script of a node writes its NodeConfig so.
+    if lines[first].contains("node.eks.aws/") {
+        return None;
+    }
+    let before = lines[..first].iter().enumerate();
+    let mut begun = before.filter_map(|(at, line)| Some((at, HereDocument::begun(line)?)));
+    let (at, document) = begun.next_back()?;
+    let has_ended = lines[at + 1..first]
+        .iter()
+        .any(|line| line.trim() == document.end);
+    (!has_ended).then(|| ImportError::Invalid {
+        line: Some(at + 1),
+        column: None,
+        problem: "a script that hands manifests to a tool, not a file with manifests".to_owned(),
+        hint: format!(
+            "give what stands between `<<{end}` and `{end}`",
+            end = document.end
+        ),
+    })
 }
 
 /// Whether a line has the time of the kernel's log, such as `[   12.345678] cloud-init[812]:`.

@@ -4,20 +4,18 @@ use std::sync::Arc;
 
 use nodejoin_core::user_data::LIMIT;
 
-use crate::adopt::{calls_bootstrap_program, filled, leave_out_others};
+use crate::adopt::{calls_bootstrap_program, filled, is_printed, leave_out_others};
 use crate::error::ImportError;
 use crate::input::Import;
+use crate::layers::unwrapped;
 use crate::machine::{FileFormat, Imported, UnreadMachine};
 use crate::other_text::Printer;
 use crate::source_lines::{in_file, of_user_data};
-use crate::tree::{Tree, json, yaml};
+use crate::tree::{Tree, json};
 use crate::{
-    ack, cloudformation, cluster_api, crossplane, ec2, eksctl, karpenter, mime, other_text, pulumi, rancher,
-    scope, template, terraform, text,
+    ack, cloudformation, cluster_api, crossplane, ec2, eksctl, karpenter, manifest_values, mime, other_text,
+    pulumi, rancher, scope, template, terraform, text,
 };
-
-/// Layers of gzip and base64 around a text.
-const LAYERS: usize = 4;
 
 /// Reads the machines that a file defines.
 ///
@@ -69,74 +67,6 @@ fn of_bytes(input: &Import<'_>) -> Result<Imported, ImportError> {
     Ok(imported)
 }
 
-/// Removes base64, and gzip around files that are not user data themselves.
-fn unwrapped(bytes: &[u8]) -> Result<(Vec<u8>, Vec<String>), ImportError> {
-    let mut bytes = bytes.to_vec();
-    let mut notes = Vec::new();
-    let mut is_decoded = false;
-    if let Some(text) = printed_text(&bytes)? {
-        let note =
-            "the file is a text as `terraform output` prints it without `-raw`: what is inside is tried";
-        notes.push(note.to_owned());
-        bytes = text.into_bytes();
-    }
-    for _ in 0..LAYERS {
-        if let Some(decoded) = text::decoded(&bytes).filter(|decoded| is_known(decoded)) {
-            // nodeadm decodes base64 itself.
-            if is_decoded && !String::from_utf8_lossy(&decoded).contains("node.eks.aws/") {
-                return Err(encoded_twice());
-            }
-            is_decoded = true;
-            notes.push(
-                "the file is base64: launch templates take user data so, but instances receive it decoded"
-                    .to_owned(),
-            );
-            bytes = decoded;
-        } else if text::is_gzip(&bytes) {
-            let unpacked = text::unpacked(&bytes)?;
-            if std::str::from_utf8(&unpacked).is_ok_and(|text| text::format(text).is_some()) {
-                break;
-            }
-            notes.push("the file was compressed with gzip".to_owned());
-            bytes = unpacked;
-        } else {
-            break;
-        }
-    }
-    Ok((bytes, notes))
-}
-
-/// The text in the output of a command of Terraform.
-fn printed_text(bytes: &[u8]) -> Result<Option<String>, ImportError> {
-    match std::str::from_utf8(bytes) {
-        Ok(output) => terraform::printed_text(output),
-        Err(_) => Ok(None),
-    }
-}
-
-fn encoded_twice() -> ImportError {
-    ImportError::Invalid {
-        line: None,
-        column: None,
-        problem: "the user data is encoded twice in base64: an instance receives it decoded once, and cloud-init runs nothing of \
-                  what remains"
-            .to_owned(),
-        hint: "encode it once: some tools, such as Terraform's `user_data` of an instance, encode it themselves".to_owned(),
-    }
-}
-
-/// Whether decoded base64 is something that this module reads: words of a text are base64 by chance.
-fn is_known(decoded: &[u8]) -> bool {
-    let is_text = |text: &str| {
-        text::format(text).is_some()
-            || text::decoded(text.as_bytes()).is_some()
-            || text::is_bootstrap_script(text)
-            || text.trim_start().starts_with('{')
-            || text.contains("apiVersion:")
-    };
-    text::is_gzip(decoded) || std::str::from_utf8(decoded).is_ok_and(is_text)
-}
-
 fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
     template::check_binary(bytes)?;
     let plain = if text::is_gzip(bytes) {
@@ -147,7 +77,8 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
     let content = readable(input, &plain)?;
     // No value lets nodejoin start a machine of Windows.
     let is_windows = text::format(content) == Some(FileFormat::WindowsScript);
-    let is_template = template::is_terraform_template(input.name) || text::is_open_settings(content);
+    let is_open = text::is_open_settings(content) && !template::is_terraform_code(input.name, content);
+    let is_template = template::is_terraform_template(input.name) || is_open;
     if is_template && !is_windows {
         let rendered = template::terraform_template(input.name, content, input.set)?;
         return user_data(input, rendered.as_bytes(), &rendered);
@@ -168,9 +99,24 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
     if is_json(body) && !other_text::is_console(body) {
         return of_documents(input, vec![json(body)?], content);
     }
-    let documents = yaml(content.trim_start_matches('\u{feff}'));
+    let documents = cloudformation::documents(content.trim_start_matches('\u{feff}'));
+    // `%` is not valid in YAML: the trial names the values that a program prints.
+    let is_config = content
+        .lines()
+        .any(|line| line.starts_with("apiVersion: node.eks.aws/"));
+    if documents.is_err() && is_config && is_printed(content) {
+        return whole_file(input, bytes, content, FileFormat::NodeConfig);
+    }
+    if documents.is_err()
+        && let Some(error) = other_text::around_manifests(content)
+    {
+        return Err(error);
+    }
     if is_yaml(body) {
-        return of_documents(input, documents?, content);
+        let (documents, mut notes) = documents?;
+        let mut imported = of_documents(input, documents, content)?;
+        imported.notes.append(&mut notes);
+        return Ok(imported);
     }
     // A cloud-config without its first line, which cloud-init ignores.
     if text::has_cloud_config_keys(content) {
@@ -181,7 +127,7 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
     let is_document =
         |document: &Tree| (document.is_map() && has_names(document)) || !document.items().is_empty();
     match documents {
-        Ok(documents) if !documents.is_empty() && documents.iter().all(is_document) => {
+        Ok((documents, _)) if !documents.is_empty() && documents.iter().all(is_document) => {
             Err(other_documents(input, &documents, Printer::Yq, content))
         }
         Ok(_) | Err(_) => user_data(input, bytes, content),
@@ -200,6 +146,7 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
     let filled_documents: Vec<Tree> = documents
         .iter()
         .filter(|document| document.get("apiVersion").is_some() && !input.set.is_empty())
+        .map(|document| manifest_values::filled(document, input.set))
         .map(|document| document.with_texts(&|text| filled(text, input.set)))
         .collect();
     let (documents, content) = match filled_documents.is_empty() {
@@ -220,6 +167,19 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
             .iter()
             .any(|document| cluster_api::is_manifest(document)),
     )?;
+    // Other tools fill in such names themselves.
+    let is_of_tool = |document: &&Tree| {
+        [
+            karpenter::is_manifest,
+            eksctl::is_manifest,
+            rancher::is_manifest,
+            ack::is_manifest,
+        ]
+        .iter()
+        .any(|is_manifest| is_manifest(document))
+    };
+    let of_tools: Vec<&Tree> = manifests.iter().copied().filter(is_of_tool).collect();
+    manifest_values::check(&of_tools)?;
     if let Some(found) = of_manifests(input, &manifests) {
         return found;
     }
@@ -296,7 +256,7 @@ fn of_document(input: &Import<'_>, document: &Tree) -> Option<Result<Imported, I
         return Some(launch_template_versions(document.items()));
     }
     if is_version(document) {
-        return Some(launch_template_versions(std::slice::from_ref(document)));
+        return Some(ec2::launch_template_version(document).finish("", ""));
     }
     if let Some(error) = ec2::without_user_data(document) {
         return Some(Err(error));
@@ -307,6 +267,9 @@ fn of_document(input: &Import<'_>, document: &Tree) -> Option<Result<Imported, I
     if let Some(configurations) = document.get("LaunchConfigurations") {
         let reading = ec2::launch_configurations(configurations.items());
         return Some(reading.finish("the list is empty", "check name and region of the command"));
+    }
+    if document.items().iter().any(ec2::is_instance_data) {
+        return Some(ec2::instance_data_list(document.items()).finish("", ""));
     }
     if ec2::is_instance_data(document) {
         return Some(ec2::instance_data(document).finish("", ""));
@@ -330,7 +293,7 @@ fn template_body(input: &Import<'_>, body: &Tree) -> Result<Imported, ImportErro
     };
     let documents = match is_json(text.trim_start()) {
         true => vec![json(text)?],
-        false => yaml(text)?,
+        false => cloudformation::documents(text)?.0,
     };
     // A line of the text is not one of the file.
     match &documents[..] {

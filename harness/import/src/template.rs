@@ -43,6 +43,10 @@ const PULUMI: Renderer = Renderer {
     command: "`pulumi stack export --show-secrets > stack.json`",
 };
 
+const TEMPLATE: Renderer = Renderer {
+    kind: "a template",
+    command: "its tool, such as Ansible or Helm",
+};
 const CLUSTERCTL: Renderer = Renderer {
     kind: "a template of clusterctl",
     command: "`clusterctl generate cluster NAME --from FILE > manifests.yaml`",
@@ -91,11 +95,12 @@ pub(crate) fn check_binary(bytes: &[u8]) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// Rejects source code of a program, in which user data can stand as a text.
+/// Rejects source code of a program, in which user data can stand as a text. One that begins with `#!` and uses no
+/// library of these tools is user data in that language.
 pub(crate) fn check_program(name: &str, text: &str) -> Result<(), ImportError> {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
     let is_source = extension.is_some_and(|end| ["ts", "js", "py", "go", "java", "cs"].contains(&end));
-    if is_source || is_program(text) {
+    if (is_source && !text.starts_with("#!")) || is_program(text) {
         let renderer = if text.contains("pulumi") { &PULUMI } else { &CDK };
         return Err(not_rendered(renderer, None));
     }
@@ -122,19 +127,7 @@ pub(crate) fn check(name: &str, text: &str) -> Result<(), ImportError> {
     if extension == "tfvars" {
         return Err(not_rendered(&TERRAFORM_VARIABLES, None));
     }
-    let is_hcl = |line: &str| {
-        [
-            "resource \"",
-            "module \"",
-            "data \"",
-            "variable \"",
-            "locals {",
-            "terraform {",
-        ]
-        .iter()
-        .any(|begin| line.starts_with(begin))
-    };
-    let line = line_of(text, is_hcl);
+    let line = line_of(text, is_block);
     if extension == "tf" || (line.is_some() && !text.starts_with("#!")) {
         return Err(not_rendered(&TERRAFORM, line));
     }
@@ -158,7 +151,29 @@ pub(crate) fn check(name: &str, text: &str) -> Result<(), ImportError> {
     if let Some(line) = line_of(text, is_helm) {
         return Err(not_rendered(&HELM, Some(line)));
     }
+    // As in the value of a field, such as `{{ script | b64encode }}`.
+    if text.starts_with("{{") {
+        return Err(not_rendered(&TEMPLATE, Some(1)));
+    }
     Ok(())
+}
+
+/// Whether a file is code of Terraform, in which settings of Bottlerocket can stand as a text.
+pub(crate) fn is_terraform_code(name: &str, text: &str) -> bool {
+    name.ends_with(".tf") || line_of(text, is_block).is_some()
+}
+
+/// Whether a line opens a block of Terraform's code.
+fn is_block(line: &str) -> bool {
+    const BLOCKS: [&str; 6] = [
+        "resource \"",
+        "module \"",
+        "data \"",
+        "variable \"",
+        "locals {",
+        "terraform {",
+    ];
+    BLOCKS.iter().any(|begin| line.starts_with(begin))
 }
 
 /// Whether a file is named as templates of Terraform (`templatefile`) are.

@@ -200,6 +200,8 @@ pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) ->
             cluster.name = cluster.name.take().or(call.cluster);
         }
         FileFormat::NodeConfig => family(&mut machine.traits, AmiFamily::Al2023),
+        // The note about the byte order mark says that nothing reads the message.
+        FileFormat::Mime if text.starts_with('\u{feff}') => {}
         FileFormat::Mime if !begins_with_header(text) => machine.notes.push(format!(
             "`MIME-Version:` is in the first {MIME_HEAD} bytes: cloud-init reads the file as a MIME message, although \
              other text comes first"

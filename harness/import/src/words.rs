@@ -16,21 +16,62 @@ pub(crate) const OF_AUTHENTICATOR: [&str; 5] = [
     "SessionNameRaw",
 ];
 
+/// Values of a run, which fills them in itself.
+const AUTHORITY: &str = "{{ cluster.certificate_authority }}";
+const ENDPOINT: &str = "{{ cluster.endpoint }}";
+
 /// What to give for a name with `--set`: the run knows its own endpoint and certificate authority.
 pub(crate) fn value_to_set(name: &str) -> &'static str {
-    let lower = name.to_ascii_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let has = |texts: &[&str]| texts.iter().any(|text| lower.contains(text));
-    if has(&["cert", "authority", "clusterca", "b64", "auth_base64"])
-        || words.contains(&"ca")
-        || name.starts_with("LS0t")
-    {
-        "{{ cluster.certificate_authority }}"
-    } else if has(&["endpoint", "apiserver", "api_server"]) || name.starts_with("https://") {
-        "{{ cluster.endpoint }}"
-    } else {
-        "VALUE"
+    if name.starts_with("LS0t") {
+        return AUTHORITY;
     }
+    if name.starts_with("https://") {
+        return ENDPOINT;
+    }
+    // The attribute of a resource says more than the name of the resource.
+    let attribute = name.rsplit('.').next().unwrap_or(name);
+    let mut values = [attribute, name].into_iter().filter_map(value_of_words);
+    values.next().unwrap_or("VALUE")
+}
+
+/// The value of the run that the words of a name ask for. The last one decides: `ClusterEndpointCA` is an authority.
+fn value_of_words(name: &str) -> Option<&'static str> {
+    const OF_AUTHORITY: [&str; 5] = ["cert", "authority", "clusterca", "b64", "auth_base64"];
+    const OF_ENDPOINT: [&str; 3] = ["endpoint", "apiserver", "api_server"];
+    let lower = name.to_ascii_lowercase();
+    let last = |words: &[&str]| {
+        let ends = |word: &&str| Some(lower.rfind(*word)? + word.len());
+        words.iter().filter_map(ends).max()
+    };
+    let authority = last(&OF_AUTHORITY).max(end_of_ca(name));
+    let endpoint = last(&OF_ENDPOINT);
+    // No word is less than any.
+    if authority > endpoint {
+        return Some(AUTHORITY);
+    }
+    endpoint.map(|_| ENDPOINT)
+}
+
+/// Where the last word `CA` of a name ends. It can be a part of a name in camel case, such as `CAData` or `clusterCa`.
+fn end_of_ca(name: &str) -> Option<usize> {
+    const WORD: &str = "ca";
+    let at = |index: usize| name.as_bytes().get(index).copied().unwrap_or(b' ');
+    let begins = |start: usize| {
+        let before = start.checked_sub(1).map_or(b' ', at);
+        let is_inside = before.is_ascii_alphanumeric();
+        !is_inside || (!before.is_ascii_uppercase() && at(start).is_ascii_uppercase())
+    };
+    let ends = |end: usize| {
+        let (last, next) = (at(end - 1), at(end));
+        let is_next_word = last.is_ascii_lowercase() || at(end + 1).is_ascii_lowercase();
+        !next.is_ascii_alphanumeric() || (next.is_ascii_uppercase() && is_next_word)
+    };
+    let lower = name.to_ascii_lowercase();
+    let mut found = lower
+        .rmatch_indices(WORD)
+        .map(|(start, _)| (start, start + WORD.len()));
+    let (_, end) = found.find(|(start, end)| begins(*start) && ends(*end))?;
+    Some(end)
 }
 
 /// The option of the command line that gives a name its value.
@@ -72,6 +113,18 @@ pub(crate) fn taint(tree: &Tree) -> Option<Taint> {
         value: field("value", "Value").unwrap_or_default(),
         effect: effect(&field("effect", "Effect")?)?,
     })
+}
+
+/// The value of an argument of the kubelet in the `nodeRegistration` of kubeadm: of a mapping, or of a list from
+/// kubeadm's v1beta4 on.
+pub(crate) fn kubelet_argument(node: &Tree, name: &str) -> Option<String> {
+    let arguments = node.get("kubeletExtraArgs")?;
+    let of_list = || {
+        let mut found = arguments.items().iter();
+        let found = found.find(|argument| argument.text_at(&["name"]).as_deref() == Some(name))?;
+        found.text_at(&["value"])
+    };
+    arguments.text_at(&[name]).or_else(of_list)
 }
 
 /// A taint as text: `KEY=VALUE:EFFECT` or `KEY:EFFECT`.
@@ -235,6 +288,16 @@ pub(crate) fn dns_ip(service_cidr: &str) -> Option<String> {
     Some(format!("{network}.10"))
 }
 
+/// Networks that EKS gives the services of a cluster.
+const EKS_NETWORKS: [&str; 2] = ["10.100.0.0/16", "172.20.0.0/16"];
+
+/// The network that EKS gave the services of a cluster whose DNS service has this address.
+pub(crate) fn service_network(dns: &str) -> Option<&'static str> {
+    EKS_NETWORKS
+        .into_iter()
+        .find(|network| dns_ip(network).as_deref() == Some(dns))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,7 +328,23 @@ mod tests {
             ("cluster_endpoint", endpoint),
             ("API_SERVER_URL", endpoint),
             ("apiServer", endpoint),
+            ("ClusterCaData", authority),
+            ("CAData", authority),
+            ("EksCertAuthority", authority),
+            ("ClusterEndpointCA", authority),
+            ("GetClusterEndpoint.CaData", authority),
+            ("endpoint_ca", authority),
+            ("module.eks.certificate_authority[0].data", authority),
+            ("LS0tLS1CRUdJTi", authority),
+            ("ClusterCAEndpoint", endpoint),
+            ("ClusterCert.Endpoint", endpoint),
+            (
+                "https://0123456789ABCDEF.gr7.ca-central-1.eks.amazonaws.com",
+                endpoint,
+            ),
             ("capacity", "VALUE"),
+            ("CAPACITY", "VALUE"),
+            ("VPCAddress", "VALUE"),
             ("cluster_name", "VALUE"),
         ] {
             assert_eq!(value_to_set(name), value, "{name}");
@@ -277,6 +356,15 @@ mod tests {
         assert_eq!(dns_ip("172.20.0.0/16").unwrap(), "172.20.0.10");
         assert_eq!(dns_ip("fd30:1c53:5f8a::/108").unwrap(), "fd30:1c53:5f8a::a");
         assert_eq!(dns_ip("172.20.0.0"), None);
+        for (address, network) in [
+            ("172.20.0.10", Some("172.20.0.0/16")),
+            ("10.100.0.10", Some("10.100.0.0/16")),
+            ("10.100.0.11", None),
+            ("169.254.20.10", None),
+            ("fd30:1c53:5f8a::a", None),
+        ] {
+            assert_eq!(service_network(address), network, "{address}");
+        }
     }
 
     #[test]

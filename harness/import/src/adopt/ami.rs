@@ -2,7 +2,7 @@
 
 use super::error::AdoptError;
 use super::stated::Stated;
-use crate::eks::is_bottlerocket;
+use crate::eks::{is_al2_by_version, is_bottlerocket};
 use crate::machine::{AmiFamily, Machine, System};
 
 /// Flags that only the last bootstrap script for Amazon Linux 2 knows.
@@ -10,6 +10,8 @@ const FLAGS_OF_2026: [&str; 3] = ["--service-ipv4-cidr", "--local-disks", "--mou
 
 /// Why user data without another sign is for Amazon Linux 2.
 const CALLS_SCRIPT: &str = "the user data calls /etc/eks/bootstrap.sh";
+/// Why EKS takes Amazon Linux 2 although the user data does not ask for it.
+const OF_VERSION: &str = "the default of EKS for managed node groups of Kubernetes before 1.30";
 /// The built-in node image with nodeadm.
 const AL2023: &str = "al2023";
 
@@ -94,6 +96,11 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
     let raw = String::from_utf8_lossy(machine.user_data.as_deref().unwrap_or_default());
     let has_config = stated.configs.is_any || raw.contains("node.eks.aws/");
     let is_for_al2023 = has_config || stated.text.contains("nodeadm init");
+    // The call is in the part that EKS adds.
+    let is_called_by_eks = is_al2_by_version(machine) && !raw.contains("/etc/eks/bootstrap.sh");
+    if machine.managed.is_some() && is_called_by_eks && !stated.calls.is_empty() {
+        return al2(stated, OF_VERSION);
+    }
     if !stated.calls.is_empty() {
         let is_ubuntu = ["snap set kubelet-eks", "apt-get ", "apt install"]
             .iter()
@@ -137,9 +144,10 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
 }
 
 fn al2(stated: &Stated, why: &str) -> AmiChoice {
-    let lack = match why == CALLS_SCRIPT {
-        true => ", which AMIs of AL2023 lack (`--with 'image: al2023'` tries one)",
-        false => "",
+    let lack = match why {
+        CALLS_SCRIPT => ", which AMIs of AL2023 lack (`--with 'image: al2023'` tries one)",
+        OF_VERSION => " (`--with 'image: al2023'` for one of type AL2023_x86_64_STANDARD)",
+        _ => "",
     };
     match FLAGS_OF_2026.iter().find(|flag| stated.has_flag(flag)) {
         Some(flag) => AmiChoice {
@@ -255,6 +263,34 @@ mod tests {
         // AL2023 has no docker.
         let docker = "#!/bin/bash\ncp proxy.conf /etc/systemd/system/docker.service.d/\n";
         assert!(managed(docker).is_empty());
+    }
+
+    #[test]
+    fn the_version_of_a_managed_node_group_is_the_reason_for_its_ami() {
+        let chosen = |version: &str, own: &str| {
+            let mut machine = Machine {
+                user_data: Some(own.as_bytes().to_vec()),
+                managed: Some(Default::default()),
+                ..Machine::default()
+            };
+            machine.traits.cluster.version = Some(version.to_owned());
+            // With the part of EKS.
+            let complete = format!("{own}\n/etc/eks/bootstrap.sh demo\n");
+            choose(&machine, &Stated::of(complete.as_bytes())).unwrap().text
+        };
+        let (plain, call) = ("#!/bin/bash\n", "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n");
+        assert_eq!(
+            chosen("1.29", plain),
+            "AL2 with the bootstrap script of 2022: the default of EKS for managed node groups of Kubernetes before 1.30 \
+             (`--with 'image: al2023'` for one of type AL2023_x86_64_STANDARD); no flag of a later one is passed"
+        );
+        for (version, own) in [("1.29", call), ("1.30", plain), ("1.30", call)] {
+            let text = chosen(version, own);
+            assert!(
+                text.contains("the user data calls /etc/eks/bootstrap.sh"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

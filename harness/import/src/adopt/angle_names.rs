@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use super::name_marks::{is_place, mark_at};
+
 /// Words in `<...>` that a person replaces. Others are syntax of a shell, of XML or of a mail address.
 const NAMES: [&str; 13] = [
     "cluster",
@@ -63,6 +65,14 @@ impl AngleReader {
         let (mut quote, mut start) = (self.printed, 0);
         let mut before = ' ';
         for (at, c) in line.char_indices() {
+            if let Some(mark) = mark_at(&line[at..]) {
+                let scope = &line[start..at];
+                let is_pattern = of != LineOf::Config && PATTERNS.contains(&command(scope));
+                let is_at_place = is_pattern || is_place(scope, of == LineOf::Config);
+                if is_at_place && self.is_value(line, start..at, mark, of) {
+                    found.push(mark.to_owned());
+                }
+            }
             match (quote, c) {
                 (Some('"'), '"') if before == '\\' => {}
                 (Some(open), c) if c == open => {
@@ -77,7 +87,9 @@ impl AngleReader {
                 }
                 (_, '<') => {
                     let name = name_at(&line[at..]);
-                    found.extend(name.filter(|name| self.is_value(line, start..at, name, of)));
+                    let is_named = |name: &String| is_telling(name, &line[start..at], of);
+                    let name = name.filter(|name| self.is_value(line, start..at, name, of));
+                    found.extend(name.filter(is_named));
                 }
                 _ => {}
             }
@@ -125,20 +137,28 @@ impl AngleReader {
     }
 }
 
-/// `<cluster-name>` at the beginning of a text, but neither `<powershell>` nor a `<file >other`.
+/// `<cluster-name>` at the beginning of a text, but neither a `<file >other` nor an element of XML.
 fn name_at(text: &str) -> Option<String> {
     let inside = text.strip_prefix('<')?.split_once('>')?.0;
     let is_plain = inside
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"-_ ".contains(&byte));
-    let lower = inside.to_lowercase();
-    let is_phrase = inside.contains(['-', '_', ' ']) || *inside == inside.to_uppercase();
     let is_name = is_plain
+        && !inside.is_empty()
         && !inside.starts_with(' ')
         && !inside.ends_with(' ')
-        && is_phrase
-        && NAMES.iter().any(|name| lower.contains(name));
+        && !text.contains("</");
     is_name.then(|| format!("<{inside}>"))
+}
+
+/// Whether a name is one to fill in: it tells so itself, or it stands behind `before` where a call or a configuration
+/// file needs a value.
+fn is_telling(name: &str, before: &str, of: LineOf) -> bool {
+    let lower = name.to_lowercase();
+    let is_phrase = name.contains(['-', '_', ' ']) || *name == name.to_uppercase();
+    let is_needed = of != LineOf::Other || CALLS.iter().any(|call| before.contains(call));
+    let has_word = NAMES.iter().any(|word| lower.contains(word));
+    (has_word && (is_phrase || is_needed)) || is_place(before, of == LineOf::Config)
 }
 
 /// The command of a text, without what can be before it.
@@ -234,6 +254,53 @@ mod tests {
     }
 
     #[test]
+    fn a_call_of_the_bootstrap_script_needs_values_in_any_spelling() {
+        for (text, name) in [
+            ("/etc/eks/bootstrap.sh <clusterName> --x", "<clusterName>"),
+            ("/etc/eks/bootstrap.sh <cluster> --x", "<cluster>"),
+            ("/etc/eks/bootstrap.sh '<prod>'", "<prod>"),
+            ("/etc/eks/bootstrap.sh demo --b64-cluster-ca <ca>", "<ca>"),
+            ("kubeadm join <endpoint>:6443", "<endpoint>"),
+            ("CLUSTER_NAME=\"<x>\"", "<x>"),
+            ("A=$(aws eks describe-cluster --name <cluster>)", "<cluster>"),
+            ("/etc/eks/bootstrap.sh %CLUSTER% --x", "%CLUSTER%"),
+            ("/etc/eks/bootstrap.sh \"[cluster-name]\"", "[cluster-name]"),
+            ("/etc/eks/bootstrap.sh #{cluster}", "#{cluster}"),
+            ("/etc/eks/bootstrap.sh <%= @cluster %>", "<%= @cluster %>"),
+            ("CLUSTER_NAME=__CLUSTER__", "__CLUSTER__"),
+            ("export B64_CLUSTER_CA='@@CA@@'", "@@CA@@"),
+            ("/etc/eks/bootstrap.sh replaceme", "replaceme"),
+        ] {
+            assert_eq!(found(text), [name], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_field_of_a_configuration_needs_a_value_in_any_spelling() {
+        for (line, name) in [
+            ("    name: <clusterName>", "<clusterName>"),
+            ("    apiServerEndpoint: https://<apiserver>", "<apiserver>"),
+            ("    certificateAuthority: '<b64>'", "<b64>"),
+            ("    name: [cluster]", "[cluster]"),
+            ("    name: #{cluster}", "#{cluster}"),
+            ("cluster-name = \"%CLUSTER%\"", "%CLUSTER%"),
+        ] {
+            let mut reader = AngleReader::default();
+            assert_eq!(reader.read(line, LineOf::Config), [name], "{line}");
+        }
+        for line in [
+            "    name: demo",
+            "    flags: [cluster]",
+            "    text: <p>50%</p><name>a</name>",
+            "    motd: <prod>",
+            "    cidr: 10.100.0.0/16 # [cidr]",
+        ] {
+            let mut reader = AngleReader::default();
+            assert_eq!(reader.read(line, LineOf::Config), [""; 0], "{line}");
+        }
+    }
+
+    #[test]
     fn texts_for_a_reader_are_none() {
         for text in [
             "echo \"usage: $0 --name <cluster-name>\"",
@@ -250,6 +317,14 @@ mod tests {
             "<powershell>",
             "mail --to <a@b.c>",
             "sort <in >out-file",
+            "/etc/eks/bootstrap.sh demo <in",
+            "/etc/eks/bootstrap.sh $CLUSTER %CLUSTER%",
+            "/etc/eks/bootstrap.sh demo #{cluster}",
+            "echo \"usage: /etc/eks/bootstrap.sh [cluster-name]\"",
+            "[ -n __CLUSTER__ ] && date +%F%T",
+            "CLUSTER_NAME=__CLUSTER__; sed -i s/__CLUSTER__/$NAME/ /x",
+            "CLUSTER_NAME=your-cluster-name-2",
+            "TEAM=changeme",
         ] {
             assert_eq!(found(text), [""; 0], "{text}");
         }

@@ -1,6 +1,7 @@
 //! Calls of `/etc/eks/bootstrap.sh` and of `kubeadm join` in a script.
 
 use super::shell::{self, ShellCommand, ShellScript, UNKNOWN};
+use super::wrappers::behind_shells;
 use crate::text::is_bootstrap_script;
 pub(super) use call::BootstrapCall;
 
@@ -9,31 +10,6 @@ mod cut_flags;
 mod notes;
 
 pub(super) const BOOTSTRAP: &str = "/etc/eks/bootstrap.sh";
-/// Programs and flags before the path of a script that run it.
-const RUNNERS: &[&str] = &[
-    "sudo",
-    "-E",
-    "bash",
-    "sh",
-    "/bin/bash",
-    "/bin/sh",
-    "/usr/bin/bash",
-    "-x",
-    "-e",
-    "-ex",
-    "-xe",
-    "-eux",
-    "-euxo",
-    "pipefail",
-    "-o",
-    "xtrace",
-    "errexit",
-    "exec",
-    "env",
-    "nohup",
-    "source",
-    ".",
-];
 /// Variables from which the script takes defaults, with the flag that replaces each.
 const DEFAULTS: &[(&str, &str)] = &[
     ("KUBELET_EXTRA_ARGS", "--kubelet-extra-args"),
@@ -59,7 +35,7 @@ pub(crate) fn calls_bootstrap_program(text: &str) -> bool {
             && command.words.get(1).is_none_or(|word| word != "=")
             && is_bootstrap_script(&command.words.join(" "))
     };
-    script.commands.iter().any(is_call)
+    script.commands.iter().chain(&script.arrays).any(is_call)
         || script.documents.iter().any(|text| is_bootstrap_script(text))
         || script.variables.values().any(|value| value == BOOTSTRAP)
 }
@@ -72,16 +48,17 @@ pub(crate) fn calls(script: &ShellScript) -> Vec<BootstrapCall> {
         call.cut = cut_flags::behind(script, index);
         Some(call)
     });
-    calls.collect()
+    let found: Vec<BootstrapCall> = calls.collect();
+    match found.is_empty() {
+        // A function may run it.
+        true => script.arrays.iter().filter_map(call).collect(),
+        false => found,
+    }
 }
 
 fn call(command: &ShellCommand) -> Option<BootstrapCall> {
-    let at = command.words.iter().position(|word| word.ends_with(BOOTSTRAP))?;
-    let before = &command.words[..at];
-    let is_runner = |word: &String| RUNNERS.contains(&word.as_str()) || word.contains('=');
-    if !before.iter().all(is_runner) {
-        return None;
-    }
+    let at = behind_shells(&command.words);
+    command.words.get(at).filter(|word| word.ends_with(BOOTSTRAP))?;
     let mut call = BootstrapCall {
         lines: (command.first_line, command.last_line),
         ..BootstrapCall::default()
@@ -97,7 +74,8 @@ fn call(command: &ShellCommand) -> Option<BootstrapCall> {
 
 /// The endpoint in a call of `kubeadm join`, such as `10.0.0.1:6443`; empty if it is in a configuration file.
 pub(crate) fn kubeadm_join(script: &ShellScript) -> Option<String> {
-    script.commands.iter().find_map(|command| {
+    let mut commands = script.commands.iter().chain(&script.arrays);
+    commands.find_map(|command| {
         let at = command
             .words
             .iter()

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use nodejoin_core::kubernetes::Minor;
+use nodejoin_core::plan::aws::IpFamily;
 use nodejoin_core::plan::cidr::Cidr;
 use nodejoin_core::plan::ids::AccountId;
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
@@ -11,23 +12,25 @@ use nodejoin_core::user_data::{http_proxies, tls_proxies};
 
 use super::access::NodeAccess;
 use super::endpoint::{endpoint, misspelt_domain};
+use super::impossible_name::impossible_name;
 use super::metadata::metadata;
 use super::outpost::outpost;
 use super::region::region;
 use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stack::stack;
+use super::stand_ins::has_stand_in_cidr;
 use super::stated::Stated;
 use super::tags::{CLUSTER_TAG, check_cluster_tag, check_tags};
 use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::eks::STAND_IN_IPV6;
 use crate::machine::{AmiFamily, ClusterTraits, Machine, Traits};
+use crate::words::service_network;
 
 /// Where NodeLocal DNSCache listens.
 const NODE_LOCAL_DNS: &str = "169.254.20.10";
-/// Networks that EKS gives the services of a cluster.
-const EKS_NETWORKS: [&str; 2] = ["10.100.0.0/16", IN_TEN];
-/// The one for a VPC with an address range in 10.0.0.0/8, from which bootstrap.sh derives the cluster's DNS.
+/// The network of services for a VPC with an address range in 10.0.0.0/8, from which bootstrap.sh derives the cluster's
+/// DNS.
 const IN_TEN: &str = "172.20.0.0/16";
 const VPC_IN_TEN: [&str; 2] = ["192.168.0.0/16", "10.0.0.0/16"];
 /// An address for nodes of IPv6 clusters.
@@ -166,6 +169,11 @@ fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>
         line(report, AdoptionKind::Problem, text);
     }
     line(report, AdoptionKind::Adopted, format!("cluster name {name}"));
+    // A tag can be that of a cluster outside of EKS.
+    let is_of_eks = [&traits.cluster.name, &stated.name].contains(&&Some(name.clone()));
+    if let Some(problem) = impossible_name(&name, stated).filter(|_| is_of_eks) {
+        line(report, AdoptionKind::Problem, problem);
+    }
     Some(name)
 }
 
@@ -206,9 +214,15 @@ enum ServiceNetwork {
 
 impl ServiceNetwork {
     fn of(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Self {
-        let of_ipv6 = || stated.is_ipv6.then(|| STAND_IN_IPV6.to_owned());
+        let is_ipv6 = stated.is_ipv6 || traits.cluster.ip_family == Some(IpFamily::Ipv6);
+        let of_ipv6 = || is_ipv6.then(|| STAND_IN_IPV6.to_owned());
         let of_cluster = traits.cluster.service_cidr.clone();
-        let other = of_cluster.as_ref().zip(stated.cidr.as_ref());
+        // Settings of Bottlerocket state no network: that of their NodeConfig follows from the DNS address.
+        let of_text = stated
+            .cidr
+            .as_ref()
+            .filter(|_| traits.ami_family != Some(AmiFamily::Bottlerocket));
+        let other = of_cluster.as_ref().zip(of_text);
         if let Some((of_cluster, of_text)) = other.filter(|(one, other)| one != other) {
             let text = format!(
                 "the user data names the service CIDR {of_text}, the cluster in the rest of the file has {of_cluster}: that of the run \
@@ -233,20 +247,17 @@ impl ServiceNetwork {
                 format!("service CIDR {cidr}, an IPv6 cluster"),
             ),
         }
-        network.check_dns(&stated.dns, report);
+        // The DNS service of a cluster can have an address outside of a network that is a stand-in.
+        if !has_stand_in_cidr(traits, stated) {
+            network.check_dns(&stated.dns, report);
+        }
         network
     }
 
     /// EKS puts the DNS service at the tenth address of a network.
     fn of_dns(stated: &Stated) -> Self {
-        let networks = EKS_NETWORKS.iter().filter_map(|text| text.parse::<Cidr>().ok());
-        let address = stated
-            .known_dns
-            .as_ref()
-            .and_then(|dns| dns.parse::<Ipv4Addr>().ok());
-        let found = networks
-            .into_iter()
-            .find(|cidr| address == Some(cidr.address(10)));
+        let network = stated.known_dns.as_deref().and_then(service_network);
+        let found = network.and_then(|network| network.parse::<Cidr>().ok());
         found.map_or(Self::Unknown, Self::Ipv4)
     }
 

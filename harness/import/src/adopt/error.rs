@@ -1,6 +1,7 @@
 //! Why a machine cannot be tried. Each error has a next step.
 
-use super::placeholders::Placeholder;
+use super::name_marks::{is_mark, name_of_erb};
+use super::placeholders::{Placeholder, is_format};
 use crate::error::ImportError;
 use crate::words::value_to_set;
 
@@ -31,7 +32,7 @@ impl AdoptError {
             Self::Placeholders { placeholders, .. } => {
                 if placeholders
                     .iter()
-                    .all(|placeholder| placeholder.text.starts_with('%'))
+                    .all(|placeholder| is_format(&placeholder.text))
                 {
                     return "a program prints the user data with these values: save what it prints, and give that".to_owned();
                 }
@@ -56,7 +57,11 @@ impl AdoptError {
 
 /// The name by which `--set` fills in a place.
 fn name_of(text: &str) -> &str {
-    text.trim_matches(|c: char| "${}<> ".contains(c))
+    match name_of_erb(text) {
+        Some(name) => name,
+        None if is_mark(text) => text,
+        None => text.trim_matches(|c: char| "${}<> ".contains(c)),
+    }
 }
 
 fn list(placeholders: &[Placeholder]) -> String {
@@ -101,6 +106,17 @@ mod tests {
             printed.hint().starts_with("a program prints"),
             "{}",
             printed.hint()
+        );
+        let marked = AdoptError::Placeholders {
+            machine: "web".to_owned(),
+            placeholders: vec![placeholder(3, "%CLUSTER%"), placeholder(4, "<%= @ca %>")],
+        };
+        assert!(
+            marked
+                .hint()
+                .ends_with("--set '%CLUSTER%=VALUE' --set '@ca={{ cluster.certificate_authority }}'"),
+            "{}",
+            marked.hint()
         );
         let error = AdoptError::UnsupportedSystem {
             machine: "web".to_owned(),

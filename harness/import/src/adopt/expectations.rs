@@ -116,6 +116,9 @@ pub(crate) fn expectations(
         if !lost.has(flag) {
             let why = match is_written(&stated.text, flag) {
                 true => "the user data writes it into a file",
+                false if stated.calls.iter().any(|call| call.is_open) => {
+                    "a call of bootstrap.sh has arguments that are known in a run only"
+                }
                 false => "no call of bootstrap.sh and no NodeConfig passes it",
             };
             let text = format!("`{flag}`: {why}, and only a run shows whether the kubelet gets it");

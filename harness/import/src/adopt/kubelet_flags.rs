@@ -41,6 +41,8 @@ enum FlagMistake {
     WithoutHyphens(String),
     /// A label of Kubernetes' own domains that a kubelet may not set.
     Label(String),
+    /// A taint with an effect that Kubernetes does not have.
+    Taint(String),
 }
 
 impl FlagMistake {
@@ -60,6 +62,13 @@ impl FlagMistake {
                 format!(
                     "a kubelet may not set the label `{label}`{place} and exits at it; use your own domain or `node.kubernetes.io/`, and \
                      set such labels from the control plane (kubectl label node)"
+                )
+            }
+            Self::Taint(taint) => {
+                let place = place(taint);
+                format!(
+                    "a kubelet exits at the taint `{taint}`{place}: its effect is neither `NoSchedule` nor `PreferNoSchedule` nor \
+                     `NoExecute`"
                 )
             }
         }
@@ -140,7 +149,7 @@ impl KubeletFlags {
     pub(super) fn lost_flags(&self) -> Vec<String> {
         let words = self.mistakes.iter().filter_map(|mistake| match mistake {
             FlagMistake::WithoutHyphens(word) => Some(format!("--{word}")),
-            FlagMistake::Misspelt(..) | FlagMistake::Label(_) => None,
+            FlagMistake::Misspelt(..) | FlagMistake::Label(_) | FlagMistake::Taint(_) => None,
         });
         let taints = (!self.replaced_taints.is_empty())
             .then(|| format!("--register-with-taints={}", joined_taints(&self.replaced_taints)));
@@ -235,6 +244,9 @@ impl KubeletFlags {
                 None if text.chars().all(|c| c == UNKNOWN) => self.unclear.push(
                     "taints in `--register-with-taints` that only a run of the script shows".to_owned(),
                 ),
+                None if is_literal(text) && has_other_effect(text) => {
+                    self.add_mistake(FlagMistake::Taint(text.to_owned()));
+                }
                 None if is_literal(text) => self.unclear.push(format!(
                     "the taint `{text}`: it is not `KEY=VALUE:EFFECT`, and a kubelet that gets it exits"
                 )),
@@ -299,6 +311,13 @@ pub(crate) fn taint(text: &str) -> Option<Taint> {
         value: value.to_owned(),
         effect,
     })
+}
+
+/// Whether a taint has an effect that Kubernetes does not have: a kubelet exits at it, and takes a key alone
+/// (`parseTaint` in pkg/util/taints).
+fn has_other_effect(text: &str) -> bool {
+    text.rsplit_once(':')
+        .is_some_and(|(_, effect)| effect_of(effect).is_none())
 }
 
 /// The effect with this name in Kubernetes.

@@ -8,6 +8,7 @@ use nodejoin_core::user_data::{FaultKind, parse};
 use super::mistyped_parts::NODE_CONFIG;
 use crate::go_mime::{self, Unread, UnreadReason};
 use crate::mime::{self, ForeignBoundary, MIME_HEAD, begins_with_header, is_mime};
+use crate::mime_end::misspelt_end;
 use crate::source_lines::SourceLines;
 
 /// What a message calls a text whose line it cannot find in the user data.
@@ -30,6 +31,7 @@ pub(super) fn lost_parts(text: &str, lines: &SourceLines<'_>, is_completed: bool
     );
     notes.extend(mime::late_headers(text).into_iter().map(|line| of.late(line)));
     notes.extend(mime::open_headers(text).into_iter().map(|line| of.open(line)));
+    notes.extend(of.misspelt_end(is_completed));
     if is_completed || !is_mime(text) || !begins_with_header(text) {
         return notes;
     }
@@ -88,6 +90,36 @@ impl LostParts<'_> {
         )
     }
 
+    fn misspelt_end(&self, is_completed: bool) -> Option<String> {
+        let end = misspelt_end(self.text)?;
+        let (line, own) = (self.at(end.line), end.own);
+        let parts = mime::raw_parts(self.text)?;
+        let is_script = |part: &String| {
+            let mut header = part.lines().take_while(|line| !line.is_empty());
+            header.any(|line| line.to_ascii_lowercase().contains("text/x-shellscript"))
+        };
+        let consequence = if self.is_for_nodeadm() && !is_completed {
+            "nodeadm finds no end and rejects the whole message"
+        } else if parts.last().is_some_and(is_script) {
+            "it belongs to the last part, whose script runs it as its last command, which fails"
+        } else {
+            "it belongs to the last part"
+        };
+        Some(format!(
+            "{line} is not the end of the MIME message, as signs stand behind `--{own}--`: {consequence}; remove them"
+        ))
+    }
+
+    /// Whether a part of the message is for nodeadm. A script may write a NodeConfig into a file that nodeadm reads in
+    /// place of the user data.
+    fn is_for_nodeadm(&self) -> bool {
+        let is_type = |line: &str| {
+            let line = line.to_ascii_lowercase();
+            line.starts_with("content-type:") && line.contains(NODE_CONFIG)
+        };
+        self.text.lines().any(is_type) && begins_with_header(self.text)
+    }
+
     /// An empty line ends the header, which then has nothing.
     fn before_the_header(&self) -> Option<String> {
         let header = mime::header_behind_empty_lines(self.text)?;
@@ -134,12 +166,7 @@ impl LostParts<'_> {
     }
 
     fn unread_by_nodeadm(&self) -> Option<String> {
-        // A script may write a NodeConfig into a file that nodeadm reads in place of the user data.
-        let is_type = |line: &str| {
-            let line = line.to_ascii_lowercase();
-            line.starts_with("content-type:") && line.contains(NODE_CONFIG)
-        };
-        let is_for_nodeadm = self.text.lines().any(is_type) && begins_with_header(self.text);
+        let is_for_nodeadm = self.is_for_nodeadm();
         let Unread { line: number, why } = go_mime::unread(self.text).filter(|_| is_for_nodeadm)?;
         let line = self.at(number);
         Some(match why {

@@ -2,7 +2,7 @@
 
 use nodejoin_core::plan::Tokens;
 
-use super::ami;
+use super::ami::{self, AmiFiles};
 use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
 use super::yaml_text::YamlText;
@@ -60,7 +60,8 @@ fn tokens(machine: &Machine, stated: &Stated, report: &mut Vec<AdoptionLine>) ->
         return Some(Tokens::Optional);
     }
     if reads_without_token(&stated.text) {
-        let (why, unless) = match (is_without_eks, is_al2023(machine, stated)) {
+        let is_without_template = is_without_eks || is_for_kubeadm(machine, stated);
+        let (why, unless) = match (is_without_template, is_al2023(machine, stated)) {
             (false, _) => (
                 "which the launch templates of EKS require",
                 "the launch template does not require them",
@@ -84,6 +85,12 @@ fn tokens(machine: &Machine, stated: &Stated, report: &mut Vec<AdoptionLine>) ->
 fn is_without_eks(machine: &Machine) -> bool {
     let is_of_ec2 = machine.traits.ami_id.is_some() || machine.started_by == StartedBy::ScalingGroups;
     is_of_ec2 && machine.managed.is_none() && machine.started_by != StartedBy::NodeGroup
+}
+
+/// Whether the user data joins by kubeadm, which no launch template of EKS does.
+fn is_for_kubeadm(machine: &Machine, stated: &Stated) -> bool {
+    let choice = ami::choose(machine, stated);
+    choice.is_ok_and(|choice| choice.files.contains(&AmiFiles::Kubeadm))
 }
 
 /// Whether the AMI is one for Amazon Linux 2, by the file or by the choice for the trial.

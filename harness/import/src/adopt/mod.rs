@@ -12,17 +12,23 @@
 //! | `error` | why a machine cannot be tried |
 //! | `assigned` | names that a script sets |
 //! | `angle_names` | `<name>` where a value belongs |
+//! | `name_marks` | marks of templates where a name of the cluster stands |
 //! | `placeholders` | places in user data that are not filled in |
 //! | `report` | a line of the report, and what it is about |
 //! | `file_name` | the name of a machine as a name of files |
 //! | `region` | the region of the scenario |
 //! | `shell` | reads the commands of a script without running it |
+//! | `wrappers` | programs that run another one |
+//! | `join_configuration` | the configuration of `kubeadm join` |
+//! | `kubeconfig` | the cluster in a kubeconfig |
 //! | `kubelet_fields` | misspelt fields of the kubelet's configuration |
 //! | `kubelet_flags` | labels, taints and pod capacity in flags |
 //! | `kubelet_flag_names` | misspelt flags of the kubelet |
 //! | `bootstrap_call` | calls of the bootstrap script and of kubeadm |
 //! | `yaml_documents` | the YAML documents of a text |
 //! | `mistyped_parts` | NodeConfigs in parts of another type |
+//! | `inner_messages` | NodeConfigs in a message inside of a message |
+//! | `missing_interpreter` | parts of scripts without `#!` |
 //! | `unhandled_parts` | parts of a type that nothing handles |
 //! | `node_config` | NodeConfigs |
 //! | `cel` | types and errors of the expression for the number of pods in a NodeConfig |
@@ -39,6 +45,7 @@
 //! | `outpost` | the Outpost of a local cluster |
 //! | `stack` | the CloudFormation stack that user data reads |
 //! | `endpoint` | the endpoint, and whether EKS can have it |
+//! | `impossible_name` | a name that no cluster of EKS has |
 //! | `cluster` | the cluster and the instance of the scenario |
 //! | `cloud_config_typos` | misspelt keys of a cloud-config |
 //! | `cloud_config_keys` | keys of a cloud-config that have no effect |
@@ -70,6 +77,10 @@ mod endpoint;
 mod error;
 mod expectations;
 mod file_name;
+mod impossible_name;
+mod inner_messages;
+mod join_configuration;
+mod kubeconfig;
 mod kubelet_fields;
 mod kubelet_flag_names;
 mod kubelet_flags;
@@ -81,7 +92,9 @@ mod lost_variables;
 mod max_pods;
 mod max_pods_tokens;
 mod metadata;
+mod missing_interpreter;
 mod mistyped_parts;
+mod name_marks;
 mod node_config;
 mod not_nodes;
 mod open_values;
@@ -98,6 +111,7 @@ mod tags;
 mod trial;
 mod unhandled_parts;
 mod versions;
+mod wrappers;
 mod yaml_documents;
 mod yaml_text;
 
@@ -108,7 +122,7 @@ pub use error::AdoptError;
 pub(crate) use kubelet_fields::fields as kubelet_fields;
 pub(crate) use not_nodes::leave_out_others;
 pub use placeholders::Placeholder;
-pub(crate) use placeholders::filled;
+pub(crate) use placeholders::{filled, is_printed};
 pub use report::{AdoptionKind, AdoptionLine};
 pub(crate) use stated::Stated;
 pub use trial::{Trial, adopt};

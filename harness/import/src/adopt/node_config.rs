@@ -12,7 +12,9 @@ use crate::source_lines::SourceLines;
 use crate::tree::{Tree, yaml};
 use types::CONFIG;
 
+mod cluster_fields;
 mod types;
+mod values;
 
 /// All NodeConfigs of user data, merged as nodeadm does: later values win, flags accumulate.
 #[derive(Debug, Default)]
@@ -34,6 +36,8 @@ pub(crate) struct NodeConfigs {
     /// The number of pods in a flag, and in the configuration of the kubelet.
     flag_max_pods: Option<u32>,
     config_max_pods: Option<u32>,
+    /// Whether a flag states taints.
+    has_flag_taints: bool,
     /// The limit of pods for each processor; `None` or 0: none.
     pub(crate) pods_per_core: Option<u32>,
     /// What nodeadm or the kubelet ignores or rejects, each with what to do.
@@ -128,15 +132,32 @@ impl NodeConfigs {
 
     /// Adds the NodeConfig in a part of another type, which nodeadm does not read.
     pub(crate) fn add_mistyped(&mut self, part: &Part, lines: &SourceLines<'_>) {
+        let (name, mime) = (&part.name, &part.mime);
+        self.add_unread(part, lines, |place| {
+            format!(
+                "{name} is a NodeConfig ({place}), and its type is `{mime}`: nodeadm reads only parts with the header \
+                 `Content-Type: {NODE_CONFIG}`"
+            )
+        });
+    }
+
+    /// Adds the NodeConfig in a message inside of the message, which nodeadm does not read.
+    pub(crate) fn add_inner(&mut self, part: &Part, lines: &SourceLines<'_>) {
+        self.add_unread(part, lines, |place| {
+            format!(
+                "the NodeConfig in {place} is in a MIME message that is a part itself: nodeadm reads only the parts of the outer \
+                 message and does not find it; move its part to the outer message"
+            )
+        });
+    }
+
+    fn add_unread(&mut self, part: &Part, lines: &SourceLines<'_>, note: impl Fn(&str) -> String) {
         let text = String::from_utf8_lossy(&part.content);
         let documents = documents(&text);
         let Some(first) = documents.first() else { return };
         let document = yaml(first.text).ok().and_then(|found| found.into_iter().next());
         let place = lines.place(&text, first.line, DOCUMENT);
-        self.ignored.push(format!(
-            "{} is a NodeConfig ({place}), and its type is `{}`: nodeadm reads only parts with the header `Content-Type: {NODE_CONFIG}`",
-            part.name, part.mime
-        ));
+        self.ignored.push(note(&place));
         if let Some(document) = document {
             self.unread(&document, &text, lines);
         }
@@ -168,9 +189,12 @@ impl NodeConfigs {
                 let of_kubelet = || kubelet_fields::is_field(key).then(|| format!("{CONFIG}.{key}"));
                 let near = || nearest(key, known.iter().copied()).map(|near| joined(path, near));
                 let meant = place.map(|(place, _)| joined(place, key));
+                let meant = meant.or_else(|| cluster_fields::meant(path, key));
                 let meant = meant.or_else(|| place_of(key)).or_else(of_kubelet).or_else(near);
                 let line = line_of(text, key, value).map(|line| lines.place(text, line, DOCUMENT));
-                self.ignored.push(ignored("nodeadm", path, key, line, meant));
+                let end = cluster_fields::end_without(document, meant.as_deref());
+                let note = ignored("nodeadm", path, key, line, meant);
+                self.ignored.push(note + &end);
                 lose(key, value, &mut self.lost_flags);
             }
         }
@@ -208,11 +232,13 @@ impl NodeConfigs {
                 "nodeadm rejects the NodeConfig: {is}, and `{expected}` is expected"
             ));
         }
-        for wrong in types::wrong_types(document) {
+        let wrong_types = types::wrong_types(document).into_iter();
+        for wrong in wrong_types.chain(values::rejected(document)) {
             let at = at(&wrong.key, wrong.value);
             self.ignored
                 .push(format!("{}: `{}`{at} {}", wrong.by, wrong.field, wrong.what));
         }
+        self.ignored.extend(values::misspelt(document, &at));
         // Flags as text.
         let flags = document.text_at(&["spec", "kubelet", "flags"]);
         self.lost_flags.extend(flags);
@@ -252,6 +278,8 @@ impl NodeConfigs {
         let words: Vec<&str> = flags.filter_map(Tree::text).collect();
         self.flags.max_pods = self.flag_max_pods;
         self.flags.add(&words.join(" "));
+        let is_of_taints = |word: &&str| word.contains("--register-with-taints");
+        self.has_flag_taints |= words.iter().any(is_of_taints);
         self.flag_max_pods = self.flags.max_pods;
         if let Some((flag, config)) = self
             .flag_max_pods
@@ -292,13 +320,21 @@ impl NodeConfigs {
         self.pods_per_core = per_core.and_then(|pods| pods.parse().ok()).or(self.pods_per_core);
         let taints = document.items_at(&at("registerWithTaints"));
         let read: Vec<Taint> = taints.iter().filter_map(taint).collect();
-        if read.len() < taints.len() {
+        let is_unclear = |item: &Tree| taint(item).is_none() && !values::is_rejected_taint(item);
+        if taints.iter().any(is_unclear) {
             self.flags
                 .unclear
                 .push("a taint of `registerWithTaints`".to_owned());
         }
-        if !taints.is_empty() {
-            self.flags.taints = read;
+        match self.has_flag_taints {
+            // The flag of an earlier NodeConfig takes precedence.
+            true => {
+                let known = [&self.flags.taints[..], &self.flags.replaced_taints[..]].concat();
+                let lost = read.into_iter().filter(|taint| !known.contains(taint));
+                self.flags.replaced_taints.extend(lost);
+            }
+            false if !taints.is_empty() => self.flags.taints = read,
+            false => {}
         }
     }
 }

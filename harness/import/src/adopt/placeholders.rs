@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::angle_names::{AngleReader, LineOf};
 use super::assigned::Assigned;
+use super::name_marks;
 use crate::here_document::HereDocument;
 use crate::words::OF_AUTHENTICATOR;
 
@@ -74,7 +75,11 @@ pub struct Placeholder {
     pub text: String,
 }
 
-/// Fills in `${NAME}`, `<NAME>`, `{{ NAME }}`, and names that stand for themselves, such as `REPLACE_ME`.
+/// What a program that prints a text fills in.
+const FORMATS: [&str; 3] = ["%s", "%v", "%q"];
+
+/// Fills in `${NAME}`, `<NAME>`, `{{ NAME }}`, `<%= NAME %>`, and names that stand for themselves, such as `REPLACE_ME`
+/// and `%CLUSTER%`.
 pub(crate) fn filled(text: &str, set: &BTreeMap<String, String>) -> String {
     let mut text = text.to_owned();
     for (name, value) in set {
@@ -83,6 +88,7 @@ pub(crate) fn filled(text: &str, set: &BTreeMap<String, String>) -> String {
             format!("<{name}>"),
             format!("{{{{ {name} }}}}"),
             format!("{{{{{name}}}}}"),
+            format!("<%= {name} %>"),
         ] {
             text = text.replace(&form, value);
         }
@@ -90,6 +96,7 @@ pub(crate) fn filled(text: &str, set: &BTreeMap<String, String>) -> String {
             || name.starts_with("YOUR_")
             || is_crossed_out(name)
             || is_cut_off(name)
+            || name_marks::is_mark(name)
         {
             text = text.replace(name.as_str(), value);
         }
@@ -188,14 +195,15 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
             assigned,
         };
         texts.extend(dollars(line, &scope));
-        texts.extend(formats(line));
+        let is_field = is_node_config && is_name_or_cidr(line);
+        texts.extend(formats(line, kind == Kind::Settings || is_field));
         found.extend(texts.into_iter().map(|text| Placeholder {
             line: number,
             place: format!("line {number}"),
             text,
         }));
     }
-    found.retain(|one| !angles.is_filled(&one.text));
+    found.retain(|one| !angles.is_filled(&one.text) && !name_marks::is_replaced(text, &one.text));
     found
 }
 
@@ -319,19 +327,35 @@ fn dollars(line: &str, scope: &DollarScope<'_>) -> Vec<String> {
     texts.map(|inside| format!("${{{inside}}}")).collect()
 }
 
-/// `%s` as a value of the cluster.
-fn formats(line: &str) -> Vec<String> {
-    let is_value = [
+/// Whether a program that prints the text fills in a place.
+pub(super) fn is_format(text: &str) -> bool {
+    FORMATS.contains(&text)
+}
+
+/// Whether a program prints the text, and fills in values or marks of it.
+pub(crate) fn is_printed(text: &str) -> bool {
+    let is_of_program = |one: &Placeholder| is_format(&one.text) || name_marks::is_mark(&one.text);
+    find(text).iter().any(is_of_program)
+}
+
+/// Whether a line of a NodeConfig has one of these fields, whose names are words of other texts, too.
+fn is_name_or_cidr(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("name:") || line.starts_with("cidr:")
+}
+
+/// `%s` as a value of the cluster, and in a line whose words are all values.
+fn formats(line: &str, are_values: bool) -> Vec<String> {
+    let of_cluster = [
         "bootstrap.sh",
         "--b64-cluster-ca",
         "--apiserver-endpoint",
         "apiServerEndpoint:",
         "certificateAuthority:",
-    ]
-    .iter()
-    .any(|word| line.contains(word));
+    ];
+    let is_value = are_values || of_cluster.iter().any(|word| line.contains(word));
     line.split(|c: char| c.is_whitespace() || c == '\'' || c == '"')
-        .filter(|word| is_value && ["%s", "%v", "%q"].contains(word))
+        .filter(|word| is_value && is_format(word))
         .map(str::to_owned)
         .collect()
 }
@@ -350,184 +374,4 @@ fn between<'a>(line: &'a str, open: &'a str, close: &'a str) -> impl Iterator<It
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn texts(text: &str) -> Vec<String> {
-        find(text).into_iter().map(|found| found.text).collect()
-    }
-
-    #[test]
-    fn what_a_person_or_a_generator_fills_in_is_found_with_its_line() {
-        for (text, expected) in [
-            ("/etc/eks/bootstrap.sh <cluster-name>\n", "<cluster-name>"),
-            (
-                "aws eks describe-cluster --name <YOUR CLUSTER>\n",
-                "<YOUR CLUSTER>",
-            ),
-            ("name: {{ .Values.cluster }}\n", "{{ .Values.cluster }}"),
-            ("name: {{cluster_name}}\n", "{{cluster_name}}"),
-            ("join ${var.cluster_name}\n", "${var.cluster_name}"),
-            ("join ${AWS::StackName}\n", "${AWS::StackName}"),
-            ("/etc/eks/bootstrap.sh ${cluster_name} --x\n", "${cluster_name}"),
-            ("B64_CLUSTER_CA=${ClusterCA}\n", "${ClusterCA}"),
-            ("/etc/eks/bootstrap.sh demo --b64-cluster-ca %s\n", "%s"),
-            ("export TOKEN=REPLACE_ME\n", "REPLACE_ME"),
-            ("curl YOUR_BUCKET\n", "YOUR_BUCKET"),
-            (
-                "/etc/eks/bootstrap.sh demo --apiserver-endpoint https://xxxxxxxx.gr7.eks\n",
-                "xxxxxxxx",
-            ),
-            (
-                "apiVersion: node.eks.aws/v1alpha1\nspec:\n  name: ${name}\n",
-                "${name}",
-            ),
-        ] {
-            assert_eq!(texts(text), [expected], "{text}");
-        }
-        assert_eq!(find("a\nb --name <cluster-name>\n")[0].line, 2);
-        let template = "#!/bin/bash\nVERSION=${client_version}\nNAME=x; echo ${NAME} ${other}\n\
-                        /etc/eks/bootstrap.sh ${cluster} --kubelet-extra-args '--node-labels=size=${size},pool=${pool}'\n\
-                        size=${size}\nPROXY=${proxy-host}\nX=${dedicated ? \"a\" : \"\"}\n";
-        assert_eq!(
-            texts(template),
-            [
-                "${client_version}",
-                "${other}",
-                "${cluster}",
-                "${size}",
-                "${pool}",
-                "${size}",
-                "${proxy-host}",
-                "${dedicated ? \"a\" : \"\"}"
-            ]
-        );
-        let sourced = "PROXY=${proxy}\nNO_PROXY=10.0.0.1,${cluster-host}\nset -a\nsource /etc/environment\n";
-        assert_eq!(texts(sourced), ["${proxy}", "${cluster-host}"]);
-        let call = "/etc/eks/bootstrap.sh ${name} \\\n  --use-max-pods ${pods} \\\n  --kubelet-extra-args '--node-labels=${labels}'\n\
-                    echo ${other}\n";
-        assert_eq!(texts(call), ["${name}", "${pods}", "${labels}", "${other}"]);
-        let late = "PROXY=\"${proxy}\"\nrun ${region}\ncat <<EOF > /etc/env\nproxy=http://$PROXY\nEOF\n. /etc/environment\necho ${proxy}\n";
-        assert_eq!(texts(late), ["${proxy}", "${region}"]);
-        let list = "#cloud-config\nruncmd:\n- [/etc/eks/bootstrap.sh, '${name}', '--register-with-taints=\"${taints}\"']\n";
-        assert_eq!(texts(list), ["${name}", "${taints}"]);
-    }
-
-    #[test]
-    fn a_script_fills_in_variables_of_a_node_config_that_it_writes() {
-        let writes = |word: &str, before: &str| {
-            format!(
-                "#!/bin/bash\n{before}\ncat > /etc/n.yaml <<{word}\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  \
-                 kubelet: {{ flags: [\"--node-labels=zone=${{ZONE_ID}}\"] }}\nEOF\nnodeadm init -c file:///etc/n.yaml\necho ${{OTHER}}\n"
-            )
-        };
-        let set = "ZONE_ID=$(curl http://169.254.169.254/latest/meta-data/placement/availability-zone-id)";
-        assert_eq!(texts(&writes("EOF", set)), Vec::<String>::new());
-        assert_eq!(texts(&writes("EOF", "true")), ["${ZONE_ID}"], "nothing sets it");
-        assert_eq!(
-            texts(&writes("'EOF'", set)),
-            ["${ZONE_ID}"],
-            "no shell fills it in"
-        );
-    }
-
-    #[test]
-    fn names_that_the_authenticator_fills_in_stay() {
-        let row = "username: system:node:{{EC2PrivateDNSName}}\nname: {{ SessionName }}\n";
-        assert_eq!(texts(row), Vec::<String>::new());
-    }
-
-    #[test]
-    fn values_that_are_cut_off_are_to_be_given() {
-        let call = "/etc/eks/bootstrap.sh demo \\\n  --b64-cluster-ca 'LS0tLS1CRUdJTiB...' \\\n  --apiserver-endpoint https://ABC...\n";
-        assert_eq!(texts(call), ["LS0tLS1CRUdJTiB...", "https://ABC..."]);
-        assert_eq!(texts("echo 'see https://a.example/...'\n"), Vec::<String>::new());
-        let set = BTreeMap::from([("LS0tLS1CRUdJTiB...".to_owned(), "CA".to_owned())]);
-        assert!(filled(call, &set).contains("--b64-cluster-ca 'CA'"));
-    }
-
-    #[test]
-    fn a_variable_that_takes_a_name_of_a_template_shows_the_others() {
-        for line in [
-            "CLUSTER=\"${cluster_name}\"",
-            "export HTTPS_PROXY=${proxy}",
-            "  local key='${api_key}'",
-        ] {
-            let text = format!("#!/bin/bash\n{line}\ncurl -x \"${{other}}\" x\n/etc/eks/bootstrap.sh demo\n");
-            let found = texts(&text);
-            assert_eq!(found.len(), 2, "{found:?}");
-            assert!(found.contains(&"${other}".to_owned()), "{found:?}");
-        }
-        for line in [
-            "A=\"${https_proxy}\"",
-            "A=\"${b}/c\"",
-            "read -r b; A=${b}",
-            "b=1\nA=${b}",
-            ": ${b:=1}\nA=${b}",
-            "A=${B}",
-            ". ./more.sh\nA=${b}",
-        ] {
-            let text = format!("#!/bin/bash\n{line}\n/etc/eks/bootstrap.sh demo\n");
-            assert_eq!(texts(&text), Vec::<String>::new(), "{line}");
-        }
-    }
-
-    #[test]
-    fn settings_have_no_shell_that_fills_in_a_name() {
-        let text = "[settings.kubernetes]\ncluster-name = \"${cluster_name}\"\napi-server = \"${endpoint}\"\nmax-pods = 5\n";
-        let found: Vec<(usize, String)> = find_in_settings(text)
-            .into_iter()
-            .map(|one| (one.line, one.text))
-            .collect();
-        let expected = [(2, "${cluster_name}".to_owned()), (3, "${endpoint}".to_owned())];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn what_a_program_fills_in_is_no_placeholder() {
-        for text in [
-            "#!/bin/bash\nNAME=x\n/etc/eks/bootstrap.sh ${NAME} ${HOSTNAME} ${AWS_REGION}\n",
-            "for a in b; do /etc/eks/bootstrap.sh ${a}; done\n",
-            "source /etc/profile.d/x.sh\n/etc/eks/bootstrap.sh ${CLUSTER}\n",
-            "echo ${cluster_name}\n",
-            "echo ${A%.*} ${A:-b.c} ${#A} ${A[0]} ${A//./-}\n",
-            "debug=1\necho ${debug-off} ${name-} ${NAME-x}\n",
-            "docker inspect -f '{{.State.Running}}' x\ncrictl ps --format '{{.Id}}'\n",
-            "join {{ cluster.name }}\n",
-            "## template: jinja\n#cloud-config\nx: {{ v1.region }}\n",
-            "# replace <cluster-name> and ${var.x}\n",
-            "a=1 # as in <cluster-name>\necho \"usage: --name <cluster-name>\"\n",
-            "<powershell>\ncat <<EOF >/x\nmail <a@b.c>\n",
-            "sort <in >out-file\n",
-            "printf '%s' x\n",
-        ] {
-            assert_eq!(texts(text), [""; 0], "{text}");
-        }
-    }
-
-    #[test]
-    fn a_part_that_cloud_init_fills_in_has_no_placeholders_and_others_have() {
-        let of_part = |part: &str| {
-            let text = format!(
-                "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"B\"\n\n--B\nContent-Type: text/jinja2\n\n{part}\n\n\
-                 --B\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho {{{{ v1.region }}}}\n--B--\n"
-            );
-            texts(&text)
-        };
-        let config = "#cloud-config\nfqdn: node-{{ v1.instance_id }}";
-        assert_eq!(of_part(&format!("{JINJA}\n{config}")), ["{{ v1.region }}"]);
-        assert_eq!(of_part(config), ["{{ v1.instance_id }}", "{{ v1.region }}"]);
-    }
-
-    #[test]
-    fn values_fill_every_form_of_a_name() {
-        let set = BTreeMap::from([
-            ("name".to_owned(), "demo".to_owned()),
-            ("REPLACE_ME".to_owned(), "x".to_owned()),
-        ]);
-        assert_eq!(
-            filled("${name} <name> {{ name }} {{name}} name $name REPLACE_ME", &set),
-            "demo demo demo demo name $name x"
-        );
-    }
-}
+mod tests;

@@ -3,10 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use super::wrappers::{SHELLS, behind_wrappers};
+use arrays::{ArrayAssignment, Arrays};
+
+mod array_reading;
+mod arrays;
+mod documents;
+
 /// Stands for text that only a run would produce, such as `$(curl ...)`.
 pub(crate) const UNKNOWN: char = '\u{e000}';
-
-const SHELLS: [&str; 3] = ["bash", "sh", "dash"];
 
 /// A script, as far as it can be read.
 #[derive(Debug, Default)]
@@ -14,6 +19,8 @@ pub(crate) struct ShellScript {
     /// The lines of its text, with those of here-documents.
     pub(crate) lines: Vec<String>,
     pub(crate) commands: Vec<ShellCommand>,
+    /// The elements of arrays, which are commands if something runs them.
+    pub(crate) arrays: Vec<ShellCommand>,
     /// The bodies of here-documents.
     pub(crate) documents: Vec<String>,
     /// The last values of variables.
@@ -36,8 +43,8 @@ pub(crate) struct ShellCommand {
 
 /// Reads a script.
 pub(crate) fn read(text: &str) -> ShellScript {
-    let lines = text.lines().map(str::to_owned).collect();
-    let (text, numbers, documents) = without_documents(text);
+    let lines = documents::lines(text);
+    let (text, numbers, documents) = documents::without_documents(&lines);
     let rest: Vec<char> = text.chars().collect();
     let breaks = (0..rest.len()).filter(|at| rest[*at] == '\n').collect();
     let mut reader = Reader {
@@ -49,6 +56,8 @@ pub(crate) fn read(text: &str) -> ShellScript {
         depth: 0,
         variables: BTreeMap::new(),
         exported: Vec::new(),
+        arrays: Arrays::default(),
+        assigned: Vec::new(),
         script: ShellScript {
             documents,
             ..ShellScript::default()
@@ -58,61 +67,28 @@ pub(crate) fn read(text: &str) -> ShellScript {
         reader.command(words);
     }
     ShellScript {
-        lines,
+        lines: lines.into_iter().map(str::to_owned).collect(),
         variables: reader.variables,
         exported: reader.exported,
         ..reader.script
     }
 }
 
-/// The script that a command runs with `bash -c SCRIPT`.
+/// The script that a command runs with `bash -c SCRIPT` or `eval SCRIPT`.
 pub(crate) fn inner(command: &ShellCommand) -> Option<&str> {
-    let words = &command.words;
-    let shell = words.iter().position(|word| word != "sudo")?;
-    let is_shell = SHELLS.contains(&words[shell].rsplit('/').next()?);
+    let words = command.words.get(behind_wrappers(&command.words)..)?;
+    let (program, words) = words.split_first()?;
+    if program == "eval" {
+        // Several words lose their quotes.
+        return words.first().filter(|_| words.len() == 1).map(String::as_str);
+    }
+    let is_shell = SHELLS.contains(&program.rsplit('/').next()?);
     let flag = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
-    let mut arguments = words[shell + 1..]
+    let mut arguments = words
         .iter()
         .skip_while(|word| word.starts_with('-') && !flag(word));
     arguments.next().filter(|word| is_shell && flag(word))?;
     arguments.next().map(String::as_str)
-}
-
-/// Splits off the bodies of here-documents. The numbers are those of the lines that remain.
-fn without_documents(text: &str) -> (String, Vec<usize>, Vec<String>) {
-    let mut kept = String::new();
-    let mut numbers = Vec::new();
-    let mut documents = Vec::new();
-    let mut lines = (1..).zip(text.lines());
-    while let Some((number, line)) = lines.next() {
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        kept.push_str(line);
-        kept.push('\n');
-        numbers.push(number);
-        let Some(end) = delimiter(line) else { continue };
-        let inside = lines.by_ref().take_while(|(_, line)| line.trim() != end);
-        let body: Vec<&str> = inside.map(|(_, line)| line).collect();
-        documents.push(body.join("\n"));
-    }
-    (kept, numbers, documents)
-}
-
-/// The word that ends a here-document which begins in this line.
-fn delimiter(line: &str) -> Option<String> {
-    if line.trim_start().starts_with('#') {
-        return None;
-    }
-    let (_, after) = line.split_once("<<")?;
-    if after.starts_with('<') {
-        return None;
-    }
-    let after = after.trim_start_matches('-').trim_start();
-    let word: String = after
-        .trim_start_matches(['"', '\'', '\\'])
-        .chars()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .collect();
-    (!word.is_empty()).then_some(word)
 }
 
 /// Whether a character ends a word. Others that look like a blank, such as a no-break space, are letters of a word.
@@ -133,6 +109,9 @@ struct Reader {
     depth: usize,
     variables: BTreeMap<String, String>,
     exported: Vec<String>,
+    arrays: Arrays,
+    /// Arrays that the command at this place assigns.
+    assigned: Vec<ArrayAssignment>,
     script: ShellScript,
 }
 
@@ -166,7 +145,15 @@ impl Reader {
                     if words.is_empty() {
                         self.start = self.at;
                     }
-                    words.push(self.word());
+                    match self.array_words() {
+                        Some(elements) => words.extend(elements),
+                        None => {
+                            let word = self.word();
+                            if !self.is_array(&word) {
+                                words.push(word);
+                            }
+                        }
+                    }
                 }
             }
         }
@@ -352,6 +339,7 @@ impl Reader {
             }
             words.remove(0);
         }
+        self.assign_arrays(&words);
         let is_export = words.first().is_some_and(|word| word == "export");
         if matches!(
             words.first().map(String::as_str),
@@ -386,6 +374,7 @@ impl Reader {
     fn assign_word(&mut self, word: &str, is_export: bool) {
         let name = match assignment(word) {
             Some((name, value)) => {
+                self.arrays.forget(&name);
                 // A value that depends on a condition is known only if it is the same as without it.
                 let is_certain = self.depth == 0 || self.variables.get(&name) == Some(&value);
                 let value = if is_certain { value } else { UNKNOWN.to_string() };

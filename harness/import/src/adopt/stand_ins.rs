@@ -3,7 +3,7 @@
 use super::report::{AdoptionKind, AdoptionLine};
 use super::stated::Stated;
 use crate::eks::STAND_IN_IPV6;
-use crate::machine::{ClusterTraits, Machine};
+use crate::machine::{ClusterTraits, Machine, Traits};
 
 /// The lines of a report that can have one.
 const KINDS: [&str; 4] = ["cluster name ", "endpoint ", "service CIDR ", "region "];
@@ -27,8 +27,7 @@ pub(super) fn name_stand_ins(
         }
     }
     let cluster = &traits.cluster;
-    let here = traits.region.as_deref().and_then(|region| region.parse().ok());
-    let made = [ClusterTraits::stand_in(), ClusterTraits::stand_in_at(here)];
+    let made = made_up(traits);
     let has_stand_in = made.iter().any(|made| made.endpoint == stated.endpoint);
     if !has_stand_in && own.is_none() {
         return;
@@ -79,4 +78,16 @@ pub(super) fn name_stand_ins(
             line.text.push_str(", a stand-in: the file states none");
         }
     }
+}
+
+/// The clusters that readers of files make up: the one of no region, and that of the machine's region.
+fn made_up(traits: &Traits) -> [ClusterTraits; 2] {
+    let here = traits.region.as_deref().and_then(|region| region.parse().ok());
+    [ClusterTraits::stand_in(), ClusterTraits::stand_in_at(here)]
+}
+
+/// Whether the service CIDR in the user data is that of a cluster that a reader of the file made up.
+pub(super) fn has_stand_in_cidr(traits: &Traits, stated: &Stated) -> bool {
+    let is_made = |made: &ClusterTraits| made.endpoint == stated.endpoint && made.service_cidr == stated.cidr;
+    traits.cluster.service_cidr.is_none() && made_up(traits).iter().any(is_made)
 }

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use nodejoin_core::user_data::{CloudConfig, Part, parse};
 
 use super::bootstrap_call::{self, BootstrapCall};
+use super::inner_messages;
+use super::join_configuration::JoinConfigurations;
+use super::kubeconfig::Kubeconfig;
 use super::kubelet_flags::{self, KubeletFlags};
 use super::mistyped_parts::{has_parts, is_mistyped};
 use super::node_config::NodeConfigs;
@@ -13,6 +16,7 @@ use super::shell::{self, ShellScript, UNKNOWN};
 use super::unhandled_parts::{CLOUD_CONFIG, meant_type};
 use crate::machine::ClusterTraits;
 use crate::mime;
+use crate::mime_end;
 use crate::source_lines::SourceLines;
 use crate::text::{is_gzip, unpacked};
 
@@ -32,8 +36,10 @@ pub(crate) struct Stated {
     /// Lines of calls whose backslash a blank follows, if a message of these says so.
     pub(crate) lines_with_blanks: Vec<String>,
     pub(crate) configs: NodeConfigs,
-    /// The endpoint of a call of `kubeadm join`; empty if that call does not name it.
+    /// The endpoint of a call of `kubeadm join`, or of the file that it reads; empty if neither names it.
     pub(crate) kubeadm: Option<String>,
+    joins: JoinConfigurations,
+    kubeconfig: Kubeconfig,
     pub(crate) name: Option<String>,
     pub(crate) endpoint: Option<String>,
     pub(crate) authority: Option<String>,
@@ -89,7 +95,7 @@ impl Stated {
         } else {
             user_data.to_vec()
         };
-        let plain = without_empty_begin(plain);
+        let plain = mime_end::with_end(without_empty_begin(plain));
         let mut parsed = parse(&without_own_names(&without_templates(&plain)));
         for part in parsed.parts.iter_mut().filter(|part| part.mime == JINJA_TYPE) {
             fill_template(part);
@@ -103,8 +109,14 @@ impl Stated {
         for part in &parsed.parts {
             let mime = meant_type(&parsed, part).unwrap_or(&part.mime);
             let is_config = mime == CLOUD_CONFIG;
-            if has_parts && is_mistyped(part) {
-                stated.configs.add_mistyped(part, lines);
+            let inner = inner_messages::node_configs(part);
+            if has_parts && (is_mistyped(part) || !inner.is_empty()) {
+                match &inner[..] {
+                    [] => stated.configs.add_mistyped(part, lines),
+                    inner => inner
+                        .iter()
+                        .for_each(|inner| stated.configs.add_inner(inner, lines)),
+                }
                 stated.text.push_str(&String::from_utf8_lossy(&part.content));
                 stated.text.push('\n');
             } else if !is_config {
@@ -162,6 +174,9 @@ impl Stated {
             return;
         }
         let script = shell::read(text);
+        self.joins.add(text);
+        self.kubeconfig.add(text);
+        self.joins.add_script(&script);
         for inner in script.commands.iter().filter_map(shell::inner) {
             self.add(inner, reading);
         }
@@ -220,23 +235,27 @@ impl Stated {
     }
 
     fn conclude(&mut self, described: Option<String>) {
+        if self.kubeadm.as_deref() == Some("") {
+            self.kubeadm = self.joins.endpoint().map(str::to_owned).or(self.kubeadm.take());
+        }
         let known = |value: &String| !value.is_empty() && !value.contains(UNKNOWN) && !value.contains('$');
         let call = self.calls.first().cloned().unwrap_or_default();
         let flag = |name: &str| call.values.get(name).cloned();
         let variable = |names: &[&str]| names.iter().find_map(|name| self.variables.get(*name).cloned());
         let first = |options: [Option<String>; 4]| options.into_iter().flatten().find(|value| known(value));
+        let kubeconfig = self.kubeconfig.of_kubelet(self.is_complete());
         let configs = &self.configs;
         self.name = first([
             call.cluster.clone(),
             configs.name.clone(),
             variable(NAME_VARIABLES),
-            described,
+            described.or(kubeconfig.name),
         ]);
         self.endpoint = first([
             flag("--apiserver-endpoint"),
             configs.endpoint.clone(),
             variable(ENDPOINT_VARIABLES),
-            None,
+            kubeconfig.endpoint,
         ]);
         self.authority = first([
             flag("--b64-cluster-ca"),
@@ -287,6 +306,7 @@ impl Stated {
             self.flags.add(arguments);
             self.flags.max_pods = self.flags.max_pods.or(of_configs);
         }
+        self.joins.add_to(&mut self.flags);
         if let Some(labels) = self.variables.get("NODE_LABELS") {
             self.flags.add(&format!("--node-labels={labels}"));
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use nodejoin_core::plan::EndpointUrl;
-use nodejoin_core::user_data::{FaultKind, ReplacedValue, Values, parse, replace_cluster};
+use nodejoin_core::user_data::{ReplacedValue, Values, parse, replace_cluster};
 
 use super::added_keys::AddedKeys;
 use super::ami::{self, AmiFiles};
@@ -19,16 +19,18 @@ use super::kubelet_start::{is_without_kubelet, may_start_kubelet};
 use super::lost_flags::LostFlags;
 use super::lost_lines;
 use super::lost_variables::lost_variable;
+use super::missing_interpreter;
 use super::open_values;
 use super::placeholders;
 use super::region::with_region;
 use super::report::{AdoptionKind, AdoptionLine, line};
+use super::shell::UNKNOWN;
 use super::stand_ins;
 use super::stated::Stated;
 use super::versions::WantedKubernetes;
 use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
-use crate::eks::{self, complete_user_data, is_bottlerocket};
+use crate::eks::{self, STAND_IN_GROUP, complete_user_data, is_bottlerocket};
 use crate::error::ImportError;
 use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup};
 use crate::source_lines::SourceLines;
@@ -101,9 +103,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     );
     let complete = user_data.as_deref().unwrap_or_default();
     let lost_variable = lost_variable(complete, &stated, &choice, own_text.is_some());
-    if choice.image.is_none() {
-        note_parts_without_interpreter(user_data.as_deref().unwrap_or_default(), &mut report);
-    }
+    missing_interpreter::note_parts(complete, &choice, &mut report);
     let Surroundings {
         mut keys,
         endpoint,
@@ -228,10 +228,20 @@ fn own_user_data(
         let text = "nothing in this user data starts a kubelet: a node with it joins only if the AMI starts one itself";
         line(report, AdoptionKind::Note, text);
     }
-    let is_completed = eks::group(&machine).map_err(AdoptError::Rejected)?.is_some();
+    if !is_joined_elsewhere && machine.user_data.is_none() && machine.stack.is_none() {
+        let text =
+            "the machine has no user data: a node without it joins only if the AMI starts a kubelet itself";
+        line(report, AdoptionKind::Note, text);
+    }
+    let group = eks::group(&machine).map_err(AdoptError::Rejected)?;
+    let is_completed = group.is_some();
     if is_completed {
         let text = "the part that EKS adds to the user data of a managed node group without an AMI id; values of the cluster \
                     that the file does not state are stand-ins";
+        line(report, AdoptionKind::Chosen, text);
+    }
+    if group.is_some_and(|group| group.name.is_none()) {
+        let text = format!("node group name {STAND_IN_GROUP}, a stand-in: the file states none");
         line(report, AdoptionKind::Chosen, text);
     }
     let own = machine.user_data.as_deref().unwrap_or_default();
@@ -288,33 +298,29 @@ fn with_endpoint(
     let Ok(mut text) = String::from_utf8(user_data.clone()) else {
         return user_data;
     };
-    let kubeadm = stated.kubeadm.as_deref().filter(|address| !address.is_empty());
+    // A JoinConfiguration can name the endpoint that is adopted.
+    let adopted = endpoint.map(|endpoint| format!("{}:443", endpoint.host()));
+    let is_other = |address: &&str| {
+        !address.is_empty() && !address.contains(UNKNOWN) && adopted.as_deref() != Some(*address)
+    };
+    let kubeadm = stated.kubeadm.as_deref().filter(is_other);
     let old = stated.endpoint.as_deref().filter(|_| endpoint.is_none());
     for (old, new) in [
         (kubeadm, "{{ cluster.api_server }}"),
         (old, "{{ cluster.endpoint }}"),
     ] {
-        if let Some(old) = old {
+        let Some(old) = old else { continue };
+        let reached = "a node of a run reaches its API server by a host name on port 443";
+        if text.contains(old) {
             text = text.replace(old, new);
-            let why = format!(
-                "the endpoint `{old}`: a node of a run reaches its API server by a host name on port 443"
-            );
+            let why = format!("the endpoint `{old}`: {reached}");
             line(report, AdoptionKind::Replaced, why);
+        } else {
+            let why = format!("the endpoint `{old}`: no text of the user data to replace, and {reached}");
+            line(report, AdoptionKind::NotChecked, why);
         }
     }
     text.into_bytes()
-}
-
-/// Amazon's cloud-init for Amazon Linux 2 runs such a part with a shell, that of AL2023 does not.
-fn note_parts_without_interpreter(user_data: &[u8], report: &mut Vec<AdoptionLine>) {
-    for fault in parse(user_data).faults {
-        if let (FaultKind::MissingShebang, Some(part)) = (fault.kind, fault.part) {
-            let text = format!(
-                "{part} does not begin with `#!`: Amazon Linux 2 runs it with a shell, and AL2023 stops at it"
-            );
-            line(report, AdoptionKind::Note, text);
-        }
-    }
 }
 
 fn report_replaced<'a>(

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `keys` | the settings, their types, and the fields of the kubelet that they set |
 //! | `refusals` | a key that Bottlerocket does not have, and the line of what it rejects |
+//! | `values` | values of the kubelet's settings that Bottlerocket rejects |
 //! | `shapes` | the keys and types of all other settings |
 //! | `traits` | what the settings state about node and cluster |
 //! | `node_config` | the settings as a NodeConfig |
@@ -17,6 +18,7 @@ mod node_config;
 mod refusals;
 mod shapes;
 mod traits;
+mod values;
 
 use self::keys::{KUBERNETES, SETTINGS};
 use self::refusals::{OF_ECS, check_keys, invalid};
@@ -36,7 +38,7 @@ const REQUIRED: &[&str] = &["api-server", "cluster-certificate", "cluster-name"]
 /// Checks the keys, and returns problems: those that this program does not know, which newer releases may have.
 ///
 /// # Errors
-/// A misspelled key, or a value of the wrong type.
+/// A misspelled key, or a value that Bottlerocket rejects.
 pub(crate) fn check(text: &str, table: &toml::Table) -> Result<Vec<String>, ImportError> {
     let mut problems = Vec::new();
     let Some(settings) = table.get("settings").and_then(toml::Value::as_table) else {
@@ -58,6 +60,7 @@ pub(crate) fn check(text: &str, table: &toml::Table) -> Result<Vec<String>, Impo
     let known: Vec<&str> = KUBERNETES.iter().map(|key| key.name).collect();
     check_keys(text, "settings.kubernetes", kubernetes, &known, &mut problems)?;
     types(text, kubernetes)?;
+    values::check(text, kubernetes)?;
     complete(text, kubernetes)?;
     Ok(problems)
 }

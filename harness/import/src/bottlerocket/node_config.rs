@@ -1,10 +1,12 @@
 //! Settings of Bottlerocket as a NodeConfig: a container cannot boot Bottlerocket, and runs its settings on the kubelet
 //! of an AL2023 node.
 
+use std::net::Ipv6Addr;
+
 use serde_json::{Map, Value, json};
 
 use super::keys::{KUBERNETES, ValueKind};
-use super::traits::describe;
+use super::traits::{describe, unknown_taints};
 use crate::error::ImportError;
 use crate::machine::Traits;
 use crate::words::{joined_labels, joined_taints};
@@ -14,6 +16,8 @@ const WITHOUT_EFFECT: [&str; 2] = ["cloud-provider", "authentication-mode"];
 
 /// The service network, which settings do not state: it follows from the cluster.
 const SERVICE_CIDR: &str = "{{ cluster.service_ipv4_cidr }}";
+/// The bits of an address in the IPv6 service network of a cluster, whose size EKS chooses.
+const OF_SERVICE: u128 = 0xf_ffff;
 
 /// A NodeConfig, and the settings that it does not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +69,7 @@ pub(crate) fn translated(content: &str, table: &toml::Table) -> Result<Translate
                 "name": text("cluster-name"),
                 "apiServerEndpoint": text("api-server"),
                 "certificateAuthority": text("cluster-certificate"),
-                "cidr": SERVICE_CIDR,
+                "cidr": service_cidr(kubernetes),
             },
             "kubelet": { "config": config, "flags": flags(&traits, kubernetes) },
         },
@@ -74,6 +78,23 @@ pub(crate) fn translated(content: &str, table: &toml::Table) -> Result<Translate
         node_config: format!("{node_config:#}\n"),
         not_run,
     })
+}
+
+/// The service network. Bottlerocket gives a node with an IPv6 address of DNS an IPv6 address, as nodeadm does for an
+/// IPv6 network.
+fn service_cidr(kubernetes: &toml::Table) -> String {
+    let first = match kubernetes.get("cluster-dns-ip") {
+        Some(toml::Value::Array(addresses)) => addresses.first(),
+        other => other,
+    };
+    let address = first.and_then(toml::Value::as_str);
+    match address.and_then(|address| address.parse::<Ipv6Addr>().ok()) {
+        Some(address) => {
+            let network = Ipv6Addr::from(u128::from(address) & !OF_SERVICE);
+            format!("{network}/{}", OF_SERVICE.leading_zeros())
+        }
+        None => SERVICE_CIDR.to_owned(),
+    }
 }
 
 /// Whether a setting without a field of the kubelet is part of the NodeConfig.
@@ -122,11 +143,10 @@ fn flags(traits: &Traits, kubernetes: &toml::Table) -> Vec<String> {
     if !traits.labels.is_empty() {
         flags.push(format!("--node-labels={}", joined_labels(&traits.labels)));
     }
-    if !traits.taints.is_empty() {
-        flags.push(format!(
-            "--register-with-taints={}",
-            joined_taints(&traits.taints)
-        ));
+    let known = Some(joined_taints(&traits.taints)).filter(|taints| !taints.is_empty());
+    let taints: Vec<String> = known.into_iter().chain(unknown_taints(kubernetes)).collect();
+    if !taints.is_empty() {
+        flags.push(format!("--register-with-taints={}", taints.join(",")));
     }
     for (name, flag) in [("hostname-override", "hostname-override"), ("node-ip", "node-ip")] {
         let value = kubernetes.get(name).and_then(toml::Value::as_str);
@@ -186,6 +206,32 @@ mod tests {
                 "settings.motd",
                 "settings.kubernetes.static-pods"
             ]
+        );
+    }
+
+    #[test]
+    fn an_ipv6_address_of_dns_makes_the_network_one_of_ipv6() {
+        for (setting, cidr) in [
+            ("\"fd30:1c53:5f8a::a\"", "fd30:1c53:5f8a::/108"),
+            ("[\"fd30:1c53:5f8a::a\", \"10.100.0.10\"]", "fd30:1c53:5f8a::/108"),
+            ("[\"10.100.0.10\", \"fd30:1c53:5f8a::a\"]", SERVICE_CIDR),
+            ("\"10.100.0.10\"", SERVICE_CIDR),
+        ] {
+            let text = format!("[settings.kubernetes]\ncluster-dns-ip = {setting}\n");
+            let found = translated(&text, &toml::from_str(&text).unwrap()).unwrap();
+            let config: Value = serde_json::from_str(&found.node_config).unwrap();
+            assert_eq!(config["spec"]["cluster"]["cidr"], cidr, "{setting}");
+        }
+    }
+
+    #[test]
+    fn the_kubelet_gets_a_taint_that_it_refuses() {
+        let text = "[settings.kubernetes.node-taints]\na = \"b:NoSchedule\"\ngpu = [\"true:Schedule\", \":Execute\"]\n";
+        let found = translated(text, &toml::from_str(text).unwrap()).unwrap();
+        let config: Value = serde_json::from_str(&found.node_config).unwrap();
+        assert_eq!(
+            config["spec"]["kubelet"]["flags"],
+            json!(["--register-with-taints=a=b:NoSchedule,gpu=true:Schedule,gpu:Execute"])
         );
     }
 

@@ -56,3 +56,18 @@ pub(crate) fn describe(table: &toml::Table, traits: &mut Traits) {
         traits.taints.extend(new);
     }
 }
+
+/// Taints with an effect that Kubernetes does not have: Bottlerocket takes them, and the kubelet exits at them.
+pub(super) fn unknown_taints(kubernetes: &toml::Table) -> Vec<String> {
+    let taints = kubernetes.get("node-taints").and_then(toml::Value::as_table);
+    let texts = taints.into_iter().flatten().flat_map(|(key, value)| {
+        let one = std::slice::from_ref(value);
+        let values = value.as_array().map_or(one, Vec::as_slice);
+        let values = values.iter().filter_map(toml::Value::as_str);
+        values.map(move |value| format!("{key}={value}"))
+    });
+    texts
+        .filter(|text| taint_of_text(text).is_none())
+        .map(|text| text.replace("=:", ":"))
+        .collect()
+}

@@ -28,7 +28,7 @@ impl Template<'_> {
     pub(super) fn condition(&self, name: &Tree) -> Result<bool, ImportError> {
         let word = name.text().unwrap_or_default();
         match self.document.at(&["Conditions", word]) {
-            Some(condition) => self.holds(condition),
+            Some(condition) => self.deciding(|| self.holds(condition)),
             None => Err(invalid(
                 name,
                 format!("the template has no condition `{word}`"),

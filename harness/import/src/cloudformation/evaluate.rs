@@ -152,7 +152,7 @@ impl Template<'_> {
 
     fn found_in_map(&self, argument: &Tree) -> Result<Tree, ImportError> {
         let keys = argument.items().iter().take(3).map(|key| self.text_of(key));
-        let keys: Vec<String> = keys.collect::<Result<_, ImportError>>()?;
+        let keys: Vec<String> = self.deciding(|| keys.collect::<Result<_, ImportError>>())?;
         let mut path = vec!["Mappings"];
         path.extend(keys.iter().map(String::as_str));
         if let Some(found) = self.document.at(&path).filter(|_| keys.len() == 3) {

@@ -1,11 +1,11 @@
 //! Node groups and Auto Scaling groups that use a launch template.
 
 use super::template::Template;
-use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags};
+use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags, is_all_spot};
 use crate::error::ImportError;
 use crate::group_refusals::{GroupWithTemplate, Spelling};
 use crate::known_fields::meant;
-use crate::machine::{AmiFamily, CapacityType, Machine, ManagedNodeGroup, StartedBy};
+use crate::machine::{AmiFamily, CapacityType, LaunchTemplateVersion, Machine, ManagedNodeGroup, StartedBy};
 use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
@@ -116,6 +116,13 @@ impl<'a> StackGroup<'a> {
         add_group_tags(&mut machine.traits, tags, ["Key", "Value", "PropagateAtLaunch"]);
     }
 
+    /// Whether a mixed group starts spot instances alone.
+    pub(super) fn is_all_spot(&self) -> bool {
+        let path = ["MixedInstancesPolicy", "InstancesDistribution"];
+        let keys = ["OnDemandBaseCapacity", "OnDemandPercentageAboveBaseCapacity"];
+        is_all_spot(self.properties.at(&path), keys)
+    }
+
     /// The first instance type of a mixed group, which takes precedence over that of the launch template.
     pub(super) fn instance_type(&self) -> Option<String> {
         let path = [
@@ -217,7 +224,7 @@ impl<'a> StackGroup<'a> {
                 taints: traits.taints.clone(),
                 capacity_type: capacity,
                 instance_types,
-                ..ManagedNodeGroup::default()
+                launch_template: self.has_template().then(LaunchTemplateVersion::stand_in),
             });
         } else {
             traits.leave_group_to_eks();
@@ -225,8 +232,9 @@ impl<'a> StackGroup<'a> {
     }
 }
 
-/// The logical id that the group refers to, else the name as text.
-fn used_template(template: &Template<'_>, properties: &Tree) -> Option<String> {
+/// The launch template or launch configuration of a group or of an instance: the logical id that it refers to, else the
+/// name as text.
+pub(super) fn used_template(template: &Template<'_>, properties: &Tree) -> Option<String> {
     let field = TEMPLATES.iter().find_map(|path| properties.at(path))?;
     field
         .text_at(&["Ref"])

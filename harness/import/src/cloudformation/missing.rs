@@ -5,6 +5,9 @@ use crate::error::ImportError;
 use crate::tree::Tree;
 use crate::words::set_option;
 
+/// In place of a missing value while values are searched for. No text of a template has it.
+const UNKNOWN: &str = "\0";
+
 impl Template<'_> {
     /// Evaluates a value only to find what it lacks. Errors do not end the search.
     pub(super) fn find_missing(&self, tree: &Tree) {
@@ -12,6 +15,23 @@ impl Template<'_> {
         // The evaluation that counts reports its error.
         let _ = self.evaluate(tree);
         self.is_collecting.set(false);
+    }
+
+    /// The text of an AMI that only CloudFormation knows, as far as the template tells: with its dynamic references,
+    /// and with nothing in place of missing values. `None`: a missing value decides which AMI it is.
+    pub(super) fn image_name(&self, image: &Tree) -> Option<String> {
+        self.is_naming.set(true);
+        let name = self.text_of(image);
+        self.is_naming.set(false);
+        name.ok()
+    }
+
+    /// Runs an evaluation whose result decides between other values: a missing value is an error of it.
+    pub(super) fn deciding<T>(&self, evaluate: impl FnOnce() -> T) -> T {
+        let is_naming = self.is_naming.replace(false);
+        let result = evaluate();
+        self.is_naming.set(is_naming);
+        result
     }
 
     /// The error for a value that the template lacks; if it lacks several, for all of them.
@@ -22,6 +42,13 @@ impl Template<'_> {
         problem: String,
         hint: String,
     ) -> Result<Tree, ImportError> {
+        if self.is_naming.get() {
+            return Ok(text(origin, ""));
+        }
+        // A name that needs a value itself is known when it has it.
+        if self.is_collecting.get() && name.contains(UNKNOWN) {
+            return Ok(text(origin, UNKNOWN));
+        }
         let mut missing = self.missing.borrow_mut();
         if self.is_collecting.get() {
             let line = origin.line();
@@ -29,7 +56,7 @@ impl Template<'_> {
                 .entry(name.to_owned())
                 .or_insert(UnstatedValue { kind, line });
             value.line = value.line.min(line);
-            return Ok(text(origin, ""));
+            return Ok(text(origin, UNKNOWN));
         }
         if missing.len() < 2 || !missing.contains_key(name) {
             return Err(invalid(origin, problem, hint));
@@ -59,7 +86,7 @@ impl Template<'_> {
         result: Result<Tree, ImportError>,
     ) -> Result<Tree, ImportError> {
         match self.is_collecting.get() {
-            true => Ok(result.unwrap_or_else(|_| text(origin, ""))),
+            true => Ok(result.unwrap_or_else(|_| text(origin, UNKNOWN))),
             false => result,
         }
     }

@@ -10,18 +10,24 @@
 //! | `condition.rs` | `Fn::If` and conditions |
 //! | `place.rs` | region and account of a stack |
 //! | `machines.rs` | the machines of a template |
+//! | `properties.rs` | user data and traits of a machine by its properties |
+//! | `instances.rs` | instances, also those of a launch template |
 //! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
 //! | `stack.rs` | the stack that `cfn-init` on a machine reads |
 //! | `folder.rs` | a folder of `cdk synth` |
+//! | `repeated_keys.rs` | keys that appear twice in a mapping |
 
 mod condition;
 mod evaluate;
 mod folder;
 mod groups;
+mod instances;
 mod machines;
 mod missing;
 mod place;
+mod properties;
 mod reference;
+mod repeated_keys;
 mod stack;
 mod substitute;
 mod template;
@@ -35,6 +41,7 @@ use machines::{NOTHING, NOTHING_HINT};
 use template::Template;
 
 pub(crate) use folder::read_folder;
+pub(crate) use repeated_keys::documents;
 pub(crate) use template::is_template;
 
 /// Reads a template.

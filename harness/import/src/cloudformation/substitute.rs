@@ -102,7 +102,8 @@ impl Template<'_> {
     /// # Errors
     /// A reference without value.
     pub(super) fn resolved(&self, tree: &Tree) -> Result<Tree, ImportError> {
-        let Some(source) = tree.text().filter(|source| source.contains(DYNAMIC)) else {
+        let has_references = |source: &&str| source.contains(DYNAMIC) && !self.is_naming.get();
+        let Some(source) = tree.text().filter(has_references) else {
             return Ok(tree.clone());
         };
         let mut result = source.to_owned();

@@ -30,6 +30,8 @@ pub(super) struct Template<'a> {
     pub(super) missing: RefCell<BTreeMap<String, UnstatedValue>>,
     /// Whether the evaluation only searches for them.
     pub(super) is_collecting: Cell<bool>,
+    /// Whether the evaluation only reads the name of an AMI.
+    pub(super) is_naming: Cell<bool>,
     /// Whether the evaluation is inside `Fn::Base64`.
     pub(super) is_in_base64: Cell<bool>,
     /// Region and account that the file states outside of its parameters.
@@ -69,6 +71,7 @@ impl<'a> Template<'a> {
             is_noting: Cell::new(false),
             missing: RefCell::default(),
             is_collecting: Cell::new(false),
+            is_naming: Cell::new(false),
             is_in_base64: Cell::new(false),
             place,
             depth: Cell::new(0),

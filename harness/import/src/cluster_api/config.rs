@@ -6,9 +6,12 @@ use super::managed_pool;
 use crate::ec2::tokens;
 use crate::error::ImportError;
 use crate::input::Import;
-use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup, Traits};
+use crate::machine::{ClusterTraits, Machine, ManagedNodeGroup, StandIn, Traits};
 use crate::tree::Tree;
 use crate::words::{dns_ip, list, texts};
+
+/// What Cluster API assumes of a node of nodeadm if the Cluster names no range for services.
+const DEFAULT_CIDR: &str = "172.20.0.0/16";
 
 /// The kinds of bootstrap configurations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +73,22 @@ impl<'a> BootstrapConfig<'a> {
         self.spec.text_at(path)
     }
 
-    /// The range of services that the Cluster names.
-    pub(super) fn service_cidr(&self) -> Option<String> {
-        self.stated.service_cidr.clone()
+    /// The range of services that the Cluster names, else the one that Cluster API writes into a NodeadmConfig.
+    pub(super) fn service_cidr(&self) -> String {
+        let stated = self.stated.service_cidr.clone();
+        stated.unwrap_or_else(|| DEFAULT_CIDR.to_owned())
+    }
+
+    /// Values in the user data that the file does not state, as a report names them.
+    pub(super) fn stand_ins(&self) -> impl Iterator<Item = (String, StandIn)> {
+        let name = ClusterTraits::stand_in().name;
+        let is_made = self.stated.name.is_none() && self.cluster.name == name;
+        let name = name.filter(|_| is_made);
+        let is_default = self.kind == BootstrapKind::Nodeadm && self.stated.service_cidr.is_none();
+        let name = name.map(|name| format!("cluster name {name}"));
+        let cidr = is_default.then(|| format!("service CIDR {DEFAULT_CIDR}"));
+        let lines = name.into_iter().chain(cidr);
+        lines.map(|line| (line, StandIn::NotStated))
     }
 
     pub(super) fn commands(&self, key: &str) -> Vec<String> {

@@ -8,7 +8,7 @@ use crate::error::ImportError;
 use crate::known_fields::check_taint;
 use crate::machine::Traits;
 use crate::tree::Tree;
-use crate::words::{taint, taint_of_text};
+use crate::words::{kubelet_argument, taint, taint_of_text};
 
 const PATH: &str = "/run/kubeadm/kubeadm-join-config.yaml";
 /// In place of the token that Cluster API creates for each machine.
@@ -75,7 +75,7 @@ pub(super) fn describe(config: &BootstrapConfig<'_>, traits: &mut Traits) -> Res
     let Some(node) = config.spec.at(&["joinConfiguration", "nodeRegistration"]) else {
         return Ok(());
     };
-    let labels = argument(node, "node-labels").unwrap_or_default();
+    let labels = kubelet_argument(node, "node-labels").unwrap_or_default();
     let pairs = labels.split(',').filter_map(|pair| pair.split_once('='));
     // cloud-init fills in `{{ }}` on the instance.
     let stated = pairs.filter(|(_, value)| !value.contains(['{', '$']));
@@ -86,18 +86,7 @@ pub(super) fn describe(config: &BootstrapConfig<'_>, traits: &mut Traits) -> Res
         check_taint(tree, "the kubelet does not start with it")?;
         traits.taints.extend(taint(tree));
     }
-    let taints = argument(node, "register-with-taints").unwrap_or_default();
+    let taints = kubelet_argument(node, "register-with-taints").unwrap_or_default();
     traits.taints.extend(taints.split(',').filter_map(taint_of_text));
     Ok(())
-}
-
-/// The value of an argument of the kubelet: a mapping, or a list from kubeadm's v1beta4 on.
-fn argument(node: &Tree, name: &str) -> Option<String> {
-    let arguments = node.get("kubeletExtraArgs")?;
-    let of_list = || {
-        let mut found = arguments.items().iter();
-        let found = found.find(|argument| argument.text_at(&["name"]).as_deref() == Some(name))?;
-        found.text_at(&["value"])
-    };
-    arguments.text_at(&[name]).or_else(of_list)
 }

@@ -34,6 +34,7 @@ impl BootstrapConfig<'_> {
         machine.traits.ami_family = family;
         machine.traits.cluster = self.stated.clone();
         machine.traits.region.clone_from(&self.region);
+        machine.traits.stand_ins.extend(self.stand_ins());
         match self.kind {
             BootstrapKind::Kubeadm => kubeadm_config::describe(self, &mut machine.traits)?,
             BootstrapKind::Eks => eks_config::check(self, &mut machine.notes)?,

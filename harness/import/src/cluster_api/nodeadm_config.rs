@@ -6,9 +6,6 @@ use super::config::BootstrapConfig;
 use super::sections::{files, sections};
 use crate::tree::Tree;
 
-/// What Cluster API assumes if the Cluster names no range for services.
-const DEFAULT_CIDR: &str = "172.20.0.0/16";
-
 /// The fields of a NodeadmConfig's specification, for instances of EC2.
 const FIELDS: [&str; 9] = [
     "containerd",
@@ -61,12 +58,11 @@ pub(super) fn render(config: &BootstrapConfig<'_>) -> String {
 
 fn node_config(config: &BootstrapConfig<'_>) -> String {
     let cluster = &config.cluster;
-    let cidr = config.service_cidr().unwrap_or_else(|| DEFAULT_CIDR.to_owned());
     let own = json!({
         "name": cluster.name,
         "apiServerEndpoint": cluster.endpoint,
         "certificateAuthority": cluster.certificate_authority,
-        "cidr": cidr,
+        "cidr": config.service_cidr(),
     });
     let mut text =
         format!("---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster: {own}\n");

@@ -57,8 +57,12 @@ pub(super) fn render(group: &EksctlGroup<'_>) -> Result<Vec<u8>, ImportError> {
             kubernetes.insert(key.to_owned(), value.into());
         }
     }
-    // Bottlerocket asks EKS for an address that its settings do not have.
-    if let Some(address) = group.text("clusterDNS") {
+    // Bottlerocket asks EKS for an address that its settings do not have. The node of a run does not, and knows an IPv6
+    // cluster by that address alone.
+    let is_found = !group.is_bootstrapped_by_eks() && !kubernetes.contains_key("cluster-dns-ip");
+    let of_cluster = group.cluster.dns_ip.clone().filter(|_| is_found);
+    let of_ipv6 = of_cluster.filter(|address| address.contains(':'));
+    if let Some(address) = group.text("clusterDNS").or(of_ipv6) {
         kubernetes.insert("cluster-dns-ip".to_owned(), address.into());
     }
     Ok(table.to_string().into_bytes())

@@ -5,7 +5,7 @@ use nodejoin_core::plan::aws::IpFamily;
 use crate::eks::STAND_IN_IPV6;
 use crate::machine::ClusterTraits;
 use crate::tree::Tree;
-use crate::words::{authentication_mode, dns_ip};
+use crate::words::{authentication_mode, dns_ip, service_network};
 
 /// The cluster, as far as the file states it.
 pub(super) fn cluster(document: &Tree) -> ClusterTraits {
@@ -38,4 +38,14 @@ pub(super) fn with_ipv6(mut cluster: ClusterTraits) -> ClusterTraits {
         cluster.service_cidr = Some(STAND_IN_IPV6.to_owned());
     }
     cluster
+}
+
+/// The network of services that the DNS address of a group belongs to, for a file that does not state it.
+pub(super) fn network_of(group: &Tree) -> ClusterTraits {
+    let dns = group.text_at(&["clusterDNS"]);
+    let network = dns.as_deref().and_then(service_network);
+    ClusterTraits {
+        service_cidr: network.map(str::to_owned),
+        ..ClusterTraits::default()
+    }
 }

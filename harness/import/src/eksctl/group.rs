@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use nodejoin_core::plan::Tokens;
 
 use super::fields::refused;
+use crate::ec2::is_all_spot;
 use crate::error::ImportError;
 use crate::machine::{
     AmiFamily, CapacityType, ClusterTraits, LaunchTemplateVersion, ManagedNodeGroup, Traits,
 };
 use crate::tree::Tree;
 use crate::words::{list, texts};
+
+/// The first minor release of Kubernetes for which EKS has AMIs of AL2023.
+const FIRST_OF_AL2023: u32 = 23;
 
 /// A node group, and the cluster that it joins.
 pub(super) struct EksctlGroup<'a> {
@@ -77,7 +81,7 @@ impl EksctlGroup<'_> {
 
     pub(super) fn family(&self) -> Result<AmiFamily, ImportError> {
         let Some(word) = self.text("amiFamily") else {
-            return Ok(AmiFamily::Al2023);
+            return Ok(self.default_ami_family());
         };
         // eksctl reads the families in any case.
         match word.to_ascii_lowercase().as_str() {
@@ -94,8 +98,23 @@ impl EksctlGroup<'_> {
         }
     }
 
+    /// The family of a group that states none.
+    pub(super) fn default_ami_family(&self) -> AmiFamily {
+        match self.minor() {
+            Some(minor) if minor < FIRST_OF_AL2023 => AmiFamily::Al2,
+            _ => AmiFamily::Al2023,
+        }
+    }
+
+    /// Whether each instance of the group is a spot instance.
+    fn is_spot(&self) -> bool {
+        let keys = ["onDemandBaseCapacity", "onDemandPercentageAboveBaseCapacity"];
+        let is_stated = self.tree.get("spot").is_some_and(Tree::is_true);
+        is_stated || is_all_spot(self.tree.get("instancesDistribution"), keys)
+    }
+
     pub(super) fn managed(&self) -> ManagedNodeGroup {
-        let is_spot = self.tree.get("spot").is_some_and(Tree::is_true);
+        let is_spot = self.is_spot();
         ManagedNodeGroup {
             name: self.text("name"),
             labels: self.labels(),
@@ -153,7 +172,7 @@ impl EksctlGroup<'_> {
             labels: self.labels(),
             taints: self.taints(),
             max_pods: self.max_pods(),
-            is_spot: is_true("spot"),
+            is_spot: self.is_spot(),
             ..Traits::default()
         }
     }

@@ -45,7 +45,7 @@ impl EksctlGroup<'_> {
         if self.text("overrideBootstrapCommand").is_some() && !self.is_bootstrapped_by_eks() {
             // The command decides what the node becomes.
             machine.traits.max_pods = None;
-            if !self.is_managed && family != AmiFamily::Al2023 {
+            if !self.is_managed && family != AmiFamily::Al2023 && !self.command_passes_labels() {
                 let note = "eksctl leaves labels and taints of the group to `overrideBootstrapCommand`: source \
                             /var/lib/cloud/scripts/eksctl/bootstrap.helper.sh in it, and pass `$NODE_LABELS` to the kubelet";
                 machine.notes.push(note.to_owned());
@@ -57,6 +57,15 @@ impl EksctlGroup<'_> {
         machine.notes.extend(self.default_family());
         machine.notes.extend(self.outpost_id());
         Ok(machine)
+    }
+
+    /// Whether the command in place of the bootstrap script reads the group's labels and passes them on.
+    fn command_passes_labels(&self) -> bool {
+        const FILES: [&str; 2] = ["bootstrap.helper.sh", "/etc/eksctl/kubelet.env"];
+        const VARIABLES: [&str; 2] = ["NODE_LABELS", "KUBELET_EXTRA_ARGS"];
+        let command = self.text("overrideBootstrapCommand").unwrap_or_default();
+        let has = |words: [&str; 2]| words.iter().any(|word| command.contains(word));
+        has(FILES) && has(VARIABLES)
     }
 
     /// Whether the user data of the group gives its labels and taints to the kubelet.
@@ -75,12 +84,21 @@ impl EksctlGroup<'_> {
         } else {
             AL2023_SINCE
         };
-        let is_old = self.text("amiFamily").is_none() && self.minor()? < since;
-        is_old.then(|| {
-            "the group has no `amiFamily`: it gets AmazonLinux2023, and eksctl before 0.219 took AmazonLinux2 for this version of \
-             Kubernetes; state `amiFamily: AmazonLinux2` for that"
-                .to_owned()
-        })
+        let minor = self.minor()?;
+        if self.text("amiFamily").is_some() || minor >= since {
+            return None;
+        }
+        let note = match self.default_ami_family() {
+            AmiFamily::Al2 => {
+                "the group has no `amiFamily`: it gets AmazonLinux2, which eksctl before 0.219 took; EKS never had an AMI of \
+                 AmazonLinux2023 for this version of Kubernetes"
+            }
+            _ => {
+                "the group has no `amiFamily`: it gets AmazonLinux2023, and eksctl before 0.219 took AmazonLinux2 for this version of \
+                 Kubernetes; state `amiFamily: AmazonLinux2` for that"
+            }
+        };
+        Some(note.to_owned())
     }
 
     /// Says what stands for the id of a local cluster, which its nodes must know.

@@ -27,7 +27,7 @@ use crate::input::Import;
 use crate::machine::{ClusterTraits, FileFormat, Imported};
 use crate::reading::Reading;
 use crate::tree::Tree;
-use cluster::{cluster, with_ipv6};
+use cluster::{cluster, network_of, with_ipv6};
 use group::EksctlGroup;
 
 /// Whether a manifest is a ClusterConfig.
@@ -51,10 +51,12 @@ pub(crate) fn read(input: &Import<'_>, document: &Tree) -> Result<Imported, Impo
     let own = cluster(document);
     let region = document.text_at(&["metadata", "region"]);
     let here = region.as_deref().and_then(|region| region.parse().ok());
-    let cluster = with_ipv6(own.clone().or(input.cluster)).or(&ClusterTraits::stand_in_at(here));
+    let known = with_ipv6(own.clone().or(input.cluster));
+    let made = ClusterTraits::stand_in_at(here);
     let is_on_outpost = document.text_at(&["outpost", "controlPlaneOutpostARN"]).is_some();
     for (key, is_managed) in [("nodeGroups", false), ("managedNodeGroups", true)] {
         for (index, tree) in document.items_at(&[key]).iter().enumerate() {
+            let cluster = known.clone().or(&network_of(tree)).or(&made);
             let group = EksctlGroup {
                 tree,
                 is_managed,
@@ -73,9 +75,13 @@ pub(crate) fn read(input: &Import<'_>, document: &Tree) -> Result<Imported, Impo
     let is_auto_mode = document
         .at(&["autoModeConfig", "enabled"])
         .is_some_and(Tree::is_true);
-    let hint = match is_auto_mode {
-        true => "nodes of EKS Auto Mode have no user data: add a node group",
-        false => "add a node group: Fargate profiles have no user data",
+    let has_hybrid_nodes = !document
+        .items_at(&["remoteNetworkConfig", "remoteNodeNetworks"])
+        .is_empty();
+    let hint = match (is_auto_mode, has_hybrid_nodes) {
+        (true, _) => "nodes of EKS Auto Mode have no user data: add a node group",
+        (false, true) => "add a node group: hybrid nodes run outside of EC2, and join by another nodeadm",
+        (false, false) => "add a node group: Fargate profiles have no user data",
     };
     reading.finish("no `nodeGroups` or `managedNodeGroups` are in it", hint)
 }

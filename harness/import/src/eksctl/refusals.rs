@@ -3,10 +3,11 @@
 use super::fields::REFUSED;
 use super::group::EksctlGroup;
 use crate::error::ImportError;
+use crate::here_document::HereDocument;
 use crate::known_fields::check_texts;
 use crate::machine::AmiFamily;
-use crate::text;
-use crate::tree::Tree;
+use crate::tree::{Tree, yaml};
+use crate::{mime, text};
 
 /// Settings of the kubelet that eksctl writes itself.
 const OF_EKSCTL: [&str; 7] = [
@@ -33,6 +34,13 @@ const UBUNTU: [(&str, u32, u32); 8] = [
     ("ubuntu2604", 35, u32::MAX),
     ("ubuntupro2604", 35, u32::MAX),
 ];
+
+/// Whether eksctl can read a text as a NodeConfig. A script or a message with one in it is not YAML.
+fn is_node_config(text: &str) -> bool {
+    let has_document = || text.lines().any(|line| HereDocument::begun(line).is_some());
+    let is_around = text.trim_start().starts_with("#!") || mime::is_mime(text) || has_document();
+    text::is_node_config(text) && !(is_around && yaml(text).is_err())
+}
 
 impl EksctlGroup<'_> {
     /// Checks the group as eksctl does before it creates anything.
@@ -107,7 +115,7 @@ impl EksctlGroup<'_> {
                 "set `maxPods` of the kubelet in `overrideBootstrapCommand`",
             ));
         }
-        if family == AmiFamily::Al2023 && command.is_some_and(|command| !text::is_node_config(&command)) {
+        if family == AmiFamily::Al2023 && command.is_some_and(|command| !is_node_config(&command)) {
             return Err(self.invalid_at(
                 "overrideBootstrapCommand",
                 "eksctl reads `overrideBootstrapCommand` of AmazonLinux2023 as a NodeConfig, and this is none".to_owned(),

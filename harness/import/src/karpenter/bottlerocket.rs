@@ -50,8 +50,8 @@ pub(super) fn merged(
         of_user_data(located, text)
     })?;
     let kubernetes = subtable(subtable(&mut table, "settings"), "kubernetes");
-    cluster(kubernetes, &options.cluster);
     notes.extend(replaced(kubernetes, options));
+    cluster(kubernetes, &options.cluster);
     if let Some(max_pods) = options.max_pods {
         kubernetes.insert("max-pods".to_owned(), i64::from(max_pods).into());
     }
@@ -102,6 +102,15 @@ fn replaced(kubernetes: &toml::Table, options: &NodeOptions<'_>) -> Vec<String> 
         notes.push(format!(
             "`settings.kubernetes.max-pods = {pods}` of `spec.userData` has no effect: Karpenter writes {own} in its place; \
              state `maxPods` in `spec.kubelet`"
+        ));
+    }
+    // The setting can be a list, too.
+    let dns = kubernetes.get("cluster-dns-ip");
+    if let Some(dns) = dns.filter(|dns| dns.as_str() != options.cluster.dns_ip.as_deref()) {
+        notes.push(format!(
+            "`settings.kubernetes.cluster-dns-ip = {dns}` of `spec.userData` has no effect: in its place Karpenter writes {}; state \
+             `clusterDNS` in `spec.kubelet`",
+            options.named_dns()
         ));
     }
     notes

@@ -44,7 +44,15 @@ pub(super) fn notes(pool: &NodePool<'_>) -> Vec<String> {
             ),
         }
     });
-    notes.collect()
+    let of_type = pool.labels_of_type();
+    let of_type = (!of_type.is_empty()).then(|| {
+        format!(
+            "requirements of the instance type are not part of the user data: Karpenter's controllers give the Node the labels of its \
+             type after the join, which is not checked ({})",
+            of_type.join(", ")
+        )
+    });
+    notes.chain(of_type).collect()
 }
 
 fn is_of_kubernetes(label: &str) -> bool {

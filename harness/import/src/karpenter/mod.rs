@@ -13,6 +13,7 @@
 //! | `node_options.rs` | what Karpenter tells a node |
 //! | `bottlerocket.rs` | the settings of Bottlerocket |
 //! | `render.rs` | the user data of each AMI family |
+//! | `replaced_dns.rs` | a DNS address of the user data that has no effect |
 //! | `node.rs` | a class and a pool together: what the node must be |
 
 mod bottlerocket;
@@ -25,6 +26,7 @@ mod node_options;
 mod node_pool;
 mod refusals;
 mod render;
+mod replaced_dns;
 mod unknown_types;
 
 use crate::error::ImportError;
@@ -44,10 +46,13 @@ pub(crate) fn is_manifest(document: &Tree) -> bool {
         .any(|group| api.starts_with(group))
 }
 
+/// The API group of the classes of EKS Auto Mode.
+const AUTO_MODE: &str = "eks.amazonaws.com";
+
 /// Whether a manifest configures nodes of EKS Auto Mode.
 pub(crate) fn is_auto_mode(document: &Tree) -> bool {
     let text = |key: &str| document.text_at(&[key]).unwrap_or_default();
-    text("apiVersion").starts_with("eks.amazonaws.com/") && text("kind") == "NodeClass"
+    text("apiVersion").starts_with(&format!("{AUTO_MODE}/")) && text("kind") == "NodeClass"
 }
 
 /// Nodes of EKS Auto Mode have no user data.
@@ -95,10 +100,8 @@ pub(crate) fn add(input: &Import<'_>, documents: &[&Tree], reading: &mut Reading
 }
 
 fn add_all(input: &Import<'_>, documents: &[&Tree], reading: &mut Reading, is_converted: bool) {
-    let pools: Vec<NodePool<'_>> = documents
-        .iter()
-        .filter_map(|document| NodePool::of(document))
-        .collect();
+    let pools = documents.iter().filter_map(|document| NodePool::of(document));
+    let (of_auto_mode, pools): (Vec<_>, Vec<_>) = pools.partition(|pool| pool.group() == Some(AUTO_MODE));
     let classes: Vec<NodeClass<'_>> = documents
         .iter()
         .filter_map(|document| NodeClass::of(document))
@@ -121,5 +124,8 @@ fn add_all(input: &Import<'_>, documents: &[&Tree], reading: &mut Reading, is_co
             };
             reading.add(&node.name(), node.machine());
         }
+    }
+    for pool in of_auto_mode {
+        reading.add(&pool.name, Err(auto_mode(pool.document)));
     }
 }

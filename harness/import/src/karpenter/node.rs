@@ -11,6 +11,7 @@ use super::node_options::NodeOptions;
 use super::node_pool::NodePool;
 use super::refusals::{check_class_values, check_pool_values, unstated_terms};
 use super::render::user_data;
+use super::replaced_dns::replaced_dns;
 use super::unknown_types::unknown_type;
 use crate::adopt::Stated;
 use crate::error::ImportError;
@@ -18,7 +19,7 @@ use crate::input::Import;
 use crate::instance_types::max_pods;
 use crate::machine::{AmiFamily, ClusterTraits, Machine, Taint, TaintEffect};
 use crate::tree::Tree;
-use crate::words::family_of_image;
+use crate::words::{dns_ip, family_of_image, service_network};
 
 /// Karpenter removes this taint when it has seen the node, and ends nodes without it.
 const UNREGISTERED: &str = "karpenter.sh/unregistered";
@@ -57,6 +58,7 @@ impl KarpenterNode<'_> {
     }
 
     pub(super) fn machine(&self) -> Result<Machine, ImportError> {
+        self.class.check_launch_template()?;
         let mut unknown = Vec::new();
         check_class(self.class.document, &self.class.kind, &mut unknown)?;
         check_class_values(self.class, self.is_converted)?;
@@ -80,6 +82,9 @@ impl KarpenterNode<'_> {
         };
         let text = own.and_then(Tree::text).unwrap_or_default();
         machine.user_data = user_data(self.class, family, text, &options, &mut machine.notes)?;
+        if family == AmiFamily::Al2023 {
+            machine.notes.extend(replaced_dns(text, &options));
+        }
         self.describe(&mut machine, family, text, options);
         Ok(machine)
     }
@@ -136,8 +141,15 @@ impl KarpenterNode<'_> {
         }
     }
 
-    /// The family of the AMI that boots: that of its name, for which Karpenter may have written other user data.
+    /// The family of the AMI that boots: that of its alias or name. Karpenter may write user data for another one.
     fn booted_family(&self, written_for: AmiFamily, notes: &mut Vec<String>) -> AmiFamily {
+        // Without user data, Bottlerocket would be taken for a node of a managed group, to which EKS adds the cluster.
+        let has_user_data = self.class.user_data().is_some();
+        let of_alias = self.class.family_of_alias();
+        let of_alias = of_alias.filter(|family| *family != AmiFamily::Bottlerocket || has_user_data);
+        if let Some(family) = of_alias.filter(|_| written_for == AmiFamily::Custom) {
+            return family;
+        }
         let names = self.class.image_names();
         let named = one_of_all(names.iter().map(|name| family_of_image(name)));
         let named = named.filter(|named| {
@@ -166,7 +178,26 @@ impl KarpenterNode<'_> {
     fn cluster(&self) -> ClusterTraits {
         let text = self.class.user_data().and_then(Tree::text).unwrap_or_default();
         let stated = Stated::of(text.as_bytes());
-        self.input.cluster.clone().or(&stated.cluster())
+        let mut named = stated.cluster();
+        // Karpenter asks the cluster for the address: the user data can have that of a cache on the node. A call of the
+        // bootstrap script in the user data gives it to the kubelet.
+        let is_of_call = !stated.calls.is_empty();
+        named.dns_ip = named
+            .dns_ip
+            .filter(|dns| is_of_call || service_network(dns).is_some());
+        self.input.cluster.clone().or(&named)
+    }
+
+    /// The cluster in Karpenter's part. `dns`: the address that class or pool states. An address of the cluster's DNS
+    /// service tells the network, and the network tells the address.
+    fn cluster_of_part(&self, dns: Option<String>) -> ClusterTraits {
+        let mut cluster = self.cluster();
+        let known = dns.as_deref().or(cluster.dns_ip.as_deref());
+        let network = known.and_then(service_network).map(str::to_owned);
+        cluster.service_cidr = cluster.service_cidr.or(network);
+        let of_network = cluster.service_cidr.as_deref().and_then(dns_ip);
+        cluster.dns_ip = dns.or(cluster.dns_ip).or(of_network);
+        cluster.or(&ClusterTraits::stand_in())
     }
 
     fn options(&self, family: AmiFamily) -> NodeOptions<'_> {
@@ -179,12 +210,9 @@ impl KarpenterNode<'_> {
         // Karpenter's own choice depends on pending pods.
         let by_type = max_pods(instance_type.as_deref().unwrap_or(DEFAULT_INSTANCE_TYPE));
         let stated = kubelet.and_then(|kubelet| kubelet.text_at(&["maxPods"])?.parse().ok());
-        let mut cluster = self.cluster().or(&ClusterTraits::stand_in());
-        if let Some(dns) = kubelet.and_then(|kubelet| kubelet.text_at(&["clusterDNS", "0"])) {
-            cluster.dns_ip = Some(dns);
-        }
+        let dns = kubelet.and_then(|kubelet| kubelet.text_at(&["clusterDNS", "0"]));
         NodeOptions {
-            cluster,
+            cluster: self.cluster_of_part(dns),
             labels: self.labels(family),
             taints: self.taints(),
             max_pods: stated.or(by_type),
@@ -200,7 +228,8 @@ impl KarpenterNode<'_> {
         if let Some(pool) = self.pool {
             labels.insert("karpenter.sh/capacity-type".to_owned(), pool.capacity_type());
         }
-        if self.class.kind == "EC2NodeClass" {
+        // Karpenter has this label since 1.1, which has no v1beta1.
+        if self.class.kind == "EC2NodeClass" && self.class.is_v1() {
             labels.insert(
                 "karpenter.k8s.aws/ec2nodeclass".to_owned(),
                 self.class.name.clone(),

@@ -56,10 +56,7 @@ impl<'a> NodeClass<'a> {
     /// # Errors
     /// The class states neither, or an unknown family.
     pub(super) fn family(&self) -> Result<AmiFamily, ImportError> {
-        let aliases = self.document.items_at(&["spec", "amiSelectorTerms"]).iter();
-        let alias = aliases.filter_map(|term| term.text_at(&["alias"])).next();
-        let by_alias = alias.and_then(|alias| alias.split('@').next().map(str::to_owned));
-        let stated = self.text("amiFamily").or(by_alias);
+        let stated = self.text("amiFamily").or_else(|| self.word_of_alias());
         let default = (self.kind == "AWSNodeTemplate").then(|| "AL2".to_owned());
         let Some(word) = stated.or(default) else {
             return Err(self.invalid(
@@ -75,11 +72,46 @@ impl<'a> NodeClass<'a> {
         })
     }
 
+    /// The family of the AMI that an alias selects.
+    pub(super) fn family_of_alias(&self) -> Option<AmiFamily> {
+        family(&self.word_of_alias()?)
+    }
+
+    fn word_of_alias(&self) -> Option<String> {
+        let terms = self.document.items_at(&["spec", "amiSelectorTerms"]).iter();
+        let alias = terms.filter_map(|term| term.text_at(&["alias"])).next()?;
+        alias.split('@').next().map(str::to_owned)
+    }
+
     /// The names of AMIs that it selects, if it selects all by name.
     pub(super) fn image_names(&self) -> Vec<String> {
         let terms = self.document.items_at(&["spec", "amiSelectorTerms"]).iter();
         let names: Option<Vec<_>> = terms.map(|term| term.text_at(&["name"])).collect();
         names.unwrap_or_default()
+    }
+
+    /// Karpenter up to 0.32 starts instances with the launch template that an AWSNodeTemplate names, and writes no user
+    /// data.
+    ///
+    /// # Errors
+    /// The class names one.
+    pub(super) fn check_launch_template(&self) -> Result<(), ImportError> {
+        let template = self.document.at(&["spec", "launchTemplate"]);
+        let template = template.filter(|_| self.kind == "AWSNodeTemplate");
+        let Some((tree, name)) = template.and_then(|tree| Some((tree, tree.text()?))) else {
+            return Ok(());
+        };
+        Err(ImportError::Invalid {
+            line: tree.line(),
+            column: None,
+            problem: format!(
+                "the user data of {} `{}` is in launch template `{name}`",
+                self.kind, self.name
+            ),
+            hint: format!(
+                "give the output of `aws ec2 describe-launch-template-versions --launch-template-name {name}`"
+            ),
+        })
     }
 
     pub(super) fn invalid(&self, problem: String, hint: &str) -> ImportError {

@@ -16,3 +16,17 @@ pub(super) struct NodeOptions<'a> {
     /// Instance stores become one file system.
     pub(super) is_raid0: bool,
 }
+
+impl NodeOptions<'_> {
+    /// The DNS address of Karpenter's part, as a message names it.
+    pub(super) fn named_dns(&self) -> String {
+        let address = self.cluster.dns_ip.as_deref().unwrap_or_default();
+        let is_stated = self
+            .kubelet
+            .is_some_and(|kubelet| kubelet.at(&["clusterDNS", "0"]).is_some());
+        match is_stated {
+            true => address.to_owned(),
+            false => format!("the address of the cluster's DNS service, here {address}"),
+        }
+    }
+}

@@ -9,6 +9,10 @@ use crate::words::{list, taint, texts};
 
 const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
+const FAMILY: &str = "karpenter.k8s.aws/instance-family";
+const SIZE: &str = "karpenter.k8s.aws/instance-size";
+/// The domain of labels that Karpenter computes from the instance type.
+const OF_TYPE: &str = "karpenter.k8s.aws/";
 
 /// A pool of nodes.
 #[derive(Debug)]
@@ -37,6 +41,11 @@ impl<'a> NodePool<'a> {
             "{place}the NodePool `{}` names the class `{}`",
             self.name, self.class
         )
+    }
+
+    /// The API group of its class.
+    pub(super) fn group(&self) -> Option<&'a str> {
+        self.template.at(&["nodeClassRef", "group"])?.text()
     }
 
     pub(super) fn of(document: &'a Tree) -> Option<Self> {
@@ -72,22 +81,38 @@ impl<'a> NodePool<'a> {
         })
     }
 
-    /// Labels of the pool, and requirements that allow one value.
+    /// Labels of the pool, and requirements that allow one value. Those of the instance type are not among them:
+    /// Karpenter does not know the type when it writes the user data.
     pub(super) fn labels(&self) -> BTreeMap<String, String> {
         let paths: [&[&str]; 2] = [&["spec", "template", "metadata", "labels"], &["spec", "labels"]];
         let mut labels: BTreeMap<String, String> = paths
             .iter()
             .flat_map(|path| texts(self.document.at(path)))
             .collect();
-        for requirement in self.template.items_at(&["requirements"]) {
-            let values = list(requirement.items_at(&["values"]));
-            let is_in = requirement.text_at(&["operator"]).as_deref() == Some("In");
-            if let (true, Some(key), [value]) = (is_in, requirement.text_at(&["key"]), &values[..]) {
-                labels.insert(key, value.clone());
-            }
-        }
+        let required = self.required().into_iter();
+        labels.extend(required.filter(|(key, _)| !key.starts_with(OF_TYPE)));
         labels.insert(self.label.to_owned(), self.name.clone());
         labels
+    }
+
+    /// Labels of the instance type that requirements state, as `KEY=VALUE`.
+    pub(super) fn labels_of_type(&self) -> Vec<String> {
+        let required = self.required().into_iter();
+        let of_type = required.filter(|(key, _)| key.starts_with(OF_TYPE));
+        of_type.map(|(key, value)| format!("{key}={value}")).collect()
+    }
+
+    /// The requirements that allow one value.
+    fn required(&self) -> Vec<(String, String)> {
+        let required = |requirement: &Tree| {
+            let is_in = requirement.text_at(&["operator"]).as_deref() == Some("In");
+            match &list(requirement.items_at(&["values"]))[..] {
+                [value] if is_in => Some((requirement.text_at(&["key"])?, value.clone())),
+                _ => None,
+            }
+        };
+        let requirements = self.template.items_at(&["requirements"]).iter();
+        requirements.filter_map(required).collect()
     }
 
     pub(super) fn taints(&self) -> Vec<Taint> {
@@ -97,11 +122,20 @@ impl<'a> NodePool<'a> {
         taints.filter_map(taint).collect()
     }
 
-    /// The first instance type that a requirement allows, and that EC2 has.
+    /// The first instance type that requirements allow, and that EC2 has.
     pub(super) fn instance_type(&self) -> Option<String> {
         let allowed = list_of(self.instance_types());
         let known = allowed.iter().find(|name| is_known(name));
-        known.or(allowed.first()).cloned()
+        let stated = known.or(allowed.first()).cloned();
+        stated.or_else(|| self.type_of_family())
+    }
+
+    /// The first type of the families and sizes that requirements allow.
+    fn type_of_family(&self) -> Option<String> {
+        let sizes = list_of(self.allowed(SIZE));
+        let families = list_of(self.allowed(FAMILY)).into_iter();
+        let mut names = families.flat_map(|family| sizes.iter().map(move |size| format!("{family}.{size}")));
+        names.find(|name| is_known(name))
     }
 
     /// The instance types that a requirement allows.

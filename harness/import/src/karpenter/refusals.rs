@@ -6,6 +6,7 @@ use super::node_pool::NodePool;
 use crate::error::ImportError;
 use crate::known_fields::{check_taint, check_text, check_texts};
 use crate::tree::{Tree, TreeValue};
+use crate::words::set_option;
 
 /// What becomes of a value that the CRDs do not allow.
 const REFUSED: &str = "the API server refuses it";
@@ -130,6 +131,17 @@ fn check_alias(class: &NodeClass<'_>) -> Result<(), ImportError> {
         ));
     }
     let alias = tree.text().unwrap_or_default();
+    // A version that is not filled in, as in `al2023@${VERSION}`, does not change the family.
+    if let Some(name) = open_name(alias.split('@').next().unwrap_or_default()) {
+        return Err(refused(
+            tree,
+            format!("`alias` of `amiSelectorTerms` is `{alias}`, which is not filled in"),
+            &format!(
+                "render the file with its tool, or give the value: `{}`",
+                set_option(name)
+            ),
+        ));
+    }
     let Some((family, _)) = alias.split_once('@').filter(|(_, version)| !version.is_empty()) else {
         return Err(refused(
             tree,
@@ -157,6 +169,16 @@ fn check_alias(class: &NodeClass<'_>) -> Result<(), ImportError> {
         format!("`amiFamily: {stated}` contradicts the alias `{alias}`: {REFUSED}"),
         "remove `amiFamily`, or name its family in the alias",
     ))
+}
+
+/// The name in a text that a person or a tool fills in, such as `${NAME}`.
+fn open_name(text: &str) -> Option<&str> {
+    const MARKS: [(&str, &str); 3] = [("${", "}"), ("{{", "}}"), ("<", ">")];
+    MARKS.into_iter().find_map(|(begin, end)| {
+        let (_, rest) = text.split_once(begin)?;
+        let (name, _) = rest.split_once(end)?;
+        Some(name.trim())
+    })
 }
 
 /// A class of v1 must select its AMIs, also if it names their family.

@@ -1,10 +1,10 @@
 //! Node groups and Auto Scaling groups that use a launch template, and the role of an instance profile.
 
 use super::resource::{PulumiResource, PulumiStack};
-use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags};
+use crate::ec2::{self, GROUP_INSTANCE_TYPE, add_group_tags};
 use crate::error::ImportError;
 use crate::group_refusals::{GroupWithTemplate, Spelling};
-use crate::machine::{CapacityType, Machine, ManagedNodeGroup, StartedBy, Traits};
+use crate::machine::{CapacityType, LaunchTemplateVersion, Machine, ManagedNodeGroup, StartedBy, Traits};
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
 pub(super) const NODE_GROUP: &str = "aws:eks/nodeGroup:NodeGroup";
@@ -56,6 +56,13 @@ fn uses(group: &PulumiResource<'_>, template: &PulumiResource<'_>) -> bool {
         .is_some_and(|input| group.depends_on(input, template))
 }
 
+/// Whether the mixed instances of an Auto Scaling group are spot instances alone.
+pub(super) fn is_all_spot(group: &PulumiResource<'_>) -> bool {
+    let path = ["mixedInstancesPolicy", "instancesDistribution"];
+    let keys = ["onDemandBaseCapacity", "onDemandPercentageAboveBaseCapacity"];
+    ec2::is_all_spot(group.inputs.at(&path), keys)
+}
+
 /// Adds the tags that an Auto Scaling group gives its instances, and the first type of its mixed instances, which takes
 /// precedence over that of its launch template.
 pub(super) fn describe_scaling(group: &PulumiResource<'_>, machine: &mut Machine) {
@@ -105,13 +112,14 @@ pub(super) fn check(template: &PulumiResource<'_>, group: &PulumiResource<'_>) -
 
 /// What EKS puts into its own part of the user data.
 pub(super) fn managed(traits: &Traits, group: &PulumiResource<'_>) -> ManagedNodeGroup {
+    let launch_template = group.inputs.get("launchTemplate");
     ManagedNodeGroup {
         name: group.text(&["nodeGroupName"]),
         labels: traits.labels.clone(),
         taints: traits.taints.clone(),
         capacity_type: group.text(&["capacityType"]).as_deref().and_then(capacity_type),
         instance_types: list(group.inputs.items_at(&["instanceTypes"])),
-        ..ManagedNodeGroup::default()
+        launch_template: launch_template.map(|_| LaunchTemplateVersion::stand_in()),
     }
 }
 

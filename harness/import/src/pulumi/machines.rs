@@ -8,6 +8,7 @@ use super::resource::{PulumiResource, PulumiStack};
 use super::{cluster, groups};
 use crate::ec2::{add_managed, not_a_node, tokens};
 use crate::error::ImportError;
+use crate::group_refusals::Spelling;
 use crate::machine::{Machine, StartedBy, Traits};
 use crate::reading::Reading;
 use crate::terraform::encoded_once;
@@ -64,8 +65,9 @@ fn describe_alone(stack: &PulumiStack<'_>, template: &PulumiResource<'_>, machin
     for group in &scaling {
         groups::describe_scaling(group, machine);
     }
+    machine.traits.is_spot |= !scaling.is_empty() && scaling.iter().all(|group| groups::is_all_spot(group));
     if scaling.is_empty() && !names_image(template) {
-        add_managed(machine);
+        add_managed(machine, template.inputs, Spelling::Camel);
     }
     surround(stack, template, None, &mut machine.traits);
 }

@@ -4,10 +4,10 @@ use super::address::{index_of, without_indexes};
 use super::file::TerraformFile;
 use super::references::ReferenceTarget;
 use super::resource::TerraformResource;
-use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags};
+use crate::ec2::{self, GROUP_INSTANCE_TYPE, add_group_tags};
 use crate::error::ImportError;
 use crate::group_refusals::{GroupWithTemplate, Spelling};
-use crate::machine::{CapacityType, Machine, ManagedNodeGroup, StartedBy};
+use crate::machine::{CapacityType, LaunchTemplateVersion, Machine, ManagedNodeGroup, StartedBy};
 use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
@@ -141,6 +141,16 @@ fn is_counterpart(
         && index == index_of(&template.address)
 }
 
+/// Whether the group's mixed instances are spot instances alone.
+pub(super) fn is_all_spot(group: &TerraformResource<'_>) -> bool {
+    let path = ["mixed_instances_policy", "0", "instances_distribution", "0"];
+    let keys = [
+        "on_demand_base_capacity",
+        "on_demand_percentage_above_base_capacity",
+    ];
+    ec2::is_all_spot(group.values.at(&path), keys)
+}
+
 /// The first instance type of the group's mixed instances: it takes precedence over that of its launch template.
 pub(super) fn instance_type(group: &TerraformResource<'_>) -> Option<String> {
     let overrides = ["mixed_instances_policy", "0", "launch_template", "0", "override"];
@@ -205,6 +215,6 @@ pub(super) fn managed(machine: &Machine, group: &TerraformResource<'_>) -> Manag
         taints: machine.traits.taints.clone(),
         capacity_type: group.text(&["capacity_type"]).as_deref().and_then(capacity_type),
         instance_types: list(group.values.items_at(&["instance_types"])),
-        ..ManagedNodeGroup::default()
+        launch_template: template_reference(group).map(|_| LaunchTemplateVersion::stand_in()),
     }
 }

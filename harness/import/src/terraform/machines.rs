@@ -11,6 +11,7 @@ use super::{cluster, groups};
 use crate::adopt::Stated;
 use crate::ec2::{add_managed, not_a_node, tokens, volumes};
 use crate::error::ImportError;
+use crate::group_refusals::Spelling;
 use crate::machine::{Machine, Traits};
 use crate::reading::Reading;
 use crate::text;
@@ -76,10 +77,11 @@ fn template_machine(
     for group in &scaling {
         groups::describe_scaling(&mut machine, group);
     }
+    machine.traits.is_spot |= !scaling.is_empty() && scaling.iter().all(|group| groups::is_all_spot(group));
     let of_group = scaling.iter().find_map(|group| groups::instance_type(group));
     machine.traits.instance_type = of_group.or(machine.traits.instance_type);
     if scaling.is_empty() && !template.is_unknown("image_id") {
-        add_managed(&mut machine);
+        add_managed(&mut machine, template.values, Spelling::Snake);
     }
     let cluster = named_cluster(file, &machine);
     surround(file, template, cluster.as_deref(), &mut machine.traits);

@@ -98,3 +98,13 @@ fn user_data_that_is_not_encoded_has_a_remedy_for_manifests() {
         "{error}"
     );
 }
+
+#[test]
+fn names_that_a_shell_fills_in_are_not_adopted() {
+    let text = template("").replace("name: workers", "name: $TEMPLATE");
+    let error = refused("x.yaml", &text);
+    assert!(
+        error.contains("not filled in: `$TEMPLATE` (line 7)") && error.contains("`--set TEMPLATE=VALUE`"),
+        "{error}"
+    );
+}

@@ -3,6 +3,7 @@
 use nodejoin_core::plan::Tokens;
 
 use super::{SCRIPT, base64, machine, read, refused, user_data};
+use crate::adopt::adopt;
 use crate::{AmiFamily, FileFormat};
 
 const CLUSTER: &str = "---
@@ -282,4 +283,38 @@ fn a_configuration_without_a_control_plane_joins_the_named_cluster() {
     assert!(own.notes[0].contains("`eksClusterName`"), "{:?}", own.notes);
     let misspelt = refused("m.yaml", &config("EKSConfig", "      useMaxPod: false\n"));
     assert!(misspelt.contains("write `useMaxPods`"), "{misspelt}");
+}
+
+#[test]
+fn values_that_no_manifest_states_are_stand_ins() {
+    let lines = |kind: &str, spec: &str, manifests: &str| {
+        let machine = machine(&format!("{}{manifests}", config(kind, spec)));
+        let report = adopt(&machine, &std::collections::BTreeMap::new())
+            .unwrap()
+            .report;
+        let of_cluster = report.into_iter().filter(|line| {
+            ["cluster name", "service CIDR"]
+                .iter()
+                .any(|what| line.text.starts_with(what))
+        });
+        of_cluster
+            .map(|line| format!("{}: {}", line.kind, line.text))
+            .collect::<Vec<String>>()
+    };
+    let name = "chosen: cluster name nodejoin, a stand-in: the file states none";
+    let cidr = "chosen: service CIDR 172.20.0.0/16, a stand-in: the file states none";
+    let script = "      dnsClusterIP: 172.20.0.10\n";
+    let nodeadm = "      preNodeadmCommands: [echo]\n";
+    let derived = "adopted: service CIDR 172.20.0.0/16";
+    assert_eq!(lines("EKSConfig", script, ""), [derived, name]);
+    assert_eq!(lines("NodeadmConfig", nodeadm, ""), [cidr, name]);
+    for (kind, spec) in [("EKSConfig", ""), ("NodeadmConfig", nodeadm)] {
+        let spec = format!("{spec}      files: []\n");
+        let stated = lines(kind, &spec, CLUSTER);
+        assert!(
+            stated.iter().all(|line| line.starts_with("adopted: ")),
+            "{stated:?}"
+        );
+        assert_eq!(stated.len(), 2, "{stated:?}");
+    }
 }

@@ -174,3 +174,74 @@ fn run_instances_encodes_user_data_itself() {
         encoded.notes
     );
 }
+
+#[test]
+fn create_launch_configuration_encodes_user_data_itself() {
+    let input = format!(
+        r#"{{"LaunchConfigurationName": "lc", "ImageId": "ami-1", "IamInstanceProfile": "nodes", "UserData": {}}}"#,
+        serde_json::Value::from(SCRIPT)
+    );
+    assert_eq!(read(&input).format, FileFormat::CreateLaunchConfiguration);
+    let created = machine(&input);
+    assert_eq!(
+        (created.name.as_str(), user_data(&created).as_str()),
+        ("lc", SCRIPT)
+    );
+    assert_eq!(created.traits.instance_profile.as_deref(), Some("nodes"));
+    assert_eq!(created.managed, None);
+    let existing = format!(
+        r#"{{"LaunchConfigurationName": "lc", "LaunchConfigurationARN": "x", "ImageId": "ami-1", "UserData": "{}"}}"#,
+        base64(SCRIPT)
+    );
+    for text in [existing.clone(), format!("[{existing}]")] {
+        let imported = read(&text);
+        assert_eq!(imported.format, FileFormat::LaunchConfigurations);
+        assert_eq!(user_data(&imported.machines[0]), SCRIPT);
+    }
+}
+
+#[test]
+fn the_data_of_launch_templates_has_several_forms() {
+    let data = format!(r#"{{"ImageId": "ami-1", "UserData": "{}"}}"#, base64(SCRIPT));
+    for (text, names) in [
+        (
+            format!("{{\"LaunchTemplateData\": {data}}}"),
+            &["launch-template"][..],
+        ),
+        (
+            format!("{{\"LaunchTemplateName\": \"demo\", \"LaunchTemplateData\": {data}}}"),
+            &["demo"],
+        ),
+        (
+            format!("[{data}, {data}, {{\"ImageId\": \"ami-2\"}}]"),
+            &["launch-template", "launch-template#2", "launch-template#3"],
+        ),
+    ] {
+        let imported = read(&text);
+        assert_eq!(imported.format, FileFormat::LaunchTemplateData, "{text}");
+        let found: Vec<&str> = imported
+            .machines
+            .iter()
+            .map(|machine| machine.name.as_str())
+            .collect();
+        assert_eq!(found, names, "{text}");
+        assert_eq!(user_data(&imported.machines[0]), SCRIPT);
+    }
+}
+
+#[test]
+fn an_ami_of_another_architecture_is_noted() {
+    let of = |instance_type: &str| {
+        let image = "resolve:ssm:/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/arm64/standard/recommended/image_id";
+        machine(&versions(&format!(
+            r#"{{"ImageId": "{image}", "InstanceType": "{instance_type}", "UserData": "{}"}}"#,
+            base64(SCRIPT)
+        )))
+    };
+    assert_eq!(of("m6g.large").problems, [""; 0]);
+    let problems = of("m5.large").problems;
+    assert!(
+        problems[0].contains("is one for arm64, and the instance type m5.large has x86_64"),
+        "{problems:?}"
+    );
+}

@@ -1,5 +1,6 @@
 //! Node groups of eksctl.
 
+mod groups;
 mod refusals;
 
 use nodejoin_core::plan::Tokens;
@@ -253,6 +254,21 @@ fn the_nodes_of_an_ipv6_cluster_get_its_network() {
         .unwrap();
     let complete = String::from_utf8(complete).unwrap();
     assert!(complete.contains("cidr: fd30:1c53:5f8a::/108\n"), "{complete}");
+    let bottlerocket = |key: &str, family: &str| {
+        let config = config("1.33", key, "  amiFamily: Bottlerocket\n");
+        user_data(&machine(
+            &config.replace("serviceIPv4CIDR: 172.20.0.0/16", family),
+        ))
+    };
+    let own = bottlerocket("nodeGroups", "ipFamily: IPv6");
+    assert!(own.contains("cluster-dns-ip = \"fd30:1c53:5f8a::a\""), "{own}");
+    for (key, family) in [
+        ("nodeGroups", "ipFamily: IPv4"),
+        ("managedNodeGroups", "ipFamily: IPv6"),
+    ] {
+        let other = bottlerocket(key, family);
+        assert!(!other.contains("cluster-dns-ip"), "{other}");
+    }
     let both = config("1.33", "nodeGroups", "").replace("serviceIPv4CIDR", "ipFamily: IPv6, serviceIPv4CIDR");
     assert!(refused("c", &both).contains("refuses `serviceIPv4CIDR`"));
     let unknown = config("1.33", "nodeGroups", "").replace("serviceIPv4CIDR: 172.20.0.0/16", "ipFamily: v6");
@@ -407,4 +423,23 @@ fn a_field_that_is_like_no_other_is_noted_and_families_have_any_case() {
             "line 8: nodejoin knows no field `zonalPreference` of a group of `nodeGroups`: if your version has none either, eksctl refuses it"
         ]
     );
+}
+
+#[test]
+fn the_dns_address_of_a_group_tells_the_network_of_a_cluster_that_states_none() {
+    let stated = "kubernetesNetworkConfig: { serviceIPv4CIDR: 172.20.0.0/16 }\n";
+    let with = |dns: &str| config("1.33", "nodeGroups", &format!("  clusterDNS: {dns}\n"));
+    for (text, network, is_noted) in [
+        (with("172.20.0.10").replace(stated, ""), "172.20.0.0/16", false),
+        (with("10.0.0.10").replace(stated, ""), "10.100.0.0/16", false),
+        (with("10.0.0.10"), "172.20.0.0/16", true),
+    ] {
+        let machine = machine(&text);
+        let data = user_data(&machine);
+        assert!(data.contains(&format!("\"cidr\":\"{network}\"")), "{data}");
+        let trial = crate::adopt(&machine, &std::collections::BTreeMap::new()).unwrap();
+        let mut lines = trial.report.iter();
+        let found = lines.any(|line| line.text.contains("is neither in the service CIDR"));
+        assert_eq!(found, is_noted, "{text}");
+    }
 }

@@ -202,6 +202,55 @@ fn a_preview_of_a_group_that_eks_refuses_is_refused() {
     }
 }
 
+/// A launch template that no group of the file uses can be one of a group elsewhere.
+#[test]
+fn a_launch_template_that_every_group_excludes_has_notes() {
+    let notes = |text: &str| -> Vec<String> {
+        let machines = read(text).machines.into_iter();
+        let notes = machines.flat_map(|machine| machine.notes);
+        notes.filter(|note| note.starts_with("EKS refuses")).collect()
+    };
+    let alone = |data: Value| {
+        let resource =
+            json!({"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": data}});
+        serde_json::to_string_pretty(&json!({"Resources": {"LT": resource}})).unwrap()
+    };
+    let version = |data: Value| {
+        json!({"LaunchTemplateVersions": [{"LaunchTemplateName": "a", "VersionNumber": 1, "LaunchTemplateData": data}]}).to_string()
+    };
+    let spot = json!({"InstanceMarketOptions": {"MarketType": "spot"}});
+    let profile = json!({"IamInstanceProfile": {"Name": "nodes"}, "UserData": base64(MESSAGE)});
+    let of_spot = notes(&alone(spot.clone()));
+    let begin = "EKS refuses every managed node group with this launch template: it has instance market options (line ";
+    assert!(
+        of_spot.len() == 1 && of_spot[0].starts_with(begin) && of_spot[0].ends_with("of the group to SPOT"),
+        "{of_spot:?}"
+    );
+    for text in [alone(profile.clone()), version(profile.clone())] {
+        let notes = notes(&text);
+        assert!(
+            notes.len() == 1 && notes[0].contains("it has an instance profile (line "),
+            "{notes:?}"
+        );
+    }
+    let manifest = "apiVersion: ec2.aws.upbound.io/v1beta1\nkind: LaunchTemplate\nmetadata: { name: lt }\nspec:\n  forProvider:\n    region: us-west-2\n    \
+                    instanceMarketOptions: [{ marketType: spot }]\n    iamInstanceProfile: [{ name: p }]\n";
+    assert_eq!(notes(manifest).len(), 2);
+    let with_image = |mut data: Value| {
+        data["ImageId"] = "ami-0123456789abcdef0".into();
+        data
+    };
+    for text in [
+        alone(with_image(spot.clone())),
+        version(with_image(profile)),
+        alone(json!({"InstanceType": "m5.large"})),
+        alone(json!({"InstanceMarketOptions": {"MarketType": "capacity-block"}})),
+        stack(&json!({"InstanceType": "m5.large"}), &json!({})),
+    ] {
+        assert_eq!(notes(&text), [""; 0], "{text}");
+    }
+}
+
 #[test]
 fn all_settings_that_are_refused_are_named_at_once() {
     let data = json!({"IamInstanceProfile": {"Name": "a"}, "InstanceType": "m5.large"});

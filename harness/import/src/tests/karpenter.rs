@@ -1,5 +1,6 @@
 //! Manifests of Karpenter.
 
+mod merged_values;
 mod refusals;
 
 use nodejoin_core::plan::Tokens;

@@ -17,6 +17,7 @@ mod pulumi;
 mod rancher;
 mod stacks;
 mod systems;
+mod templates;
 mod terraform;
 mod texts;
 mod volumes;

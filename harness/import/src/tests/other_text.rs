@@ -1,6 +1,6 @@
 //! Files of no known tool that contain user data, and texts that only mention how nodes join.
 
-use super::{all_refused, base64, read_with};
+use super::{all_refused, base64, read_with, refused};
 use crate::{FileFormat, ImportError};
 
 const CALL: &str = "/etc/eks/bootstrap.sh demo";
@@ -151,4 +151,52 @@ fn the_output_of_get_template_is_its_template() {
             "{output}"
         );
     }
+}
+
+#[test]
+fn commands_around_manifests_are_not_taken_for_yaml() {
+    let manifest = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: { name: demo }\n";
+    for (text, line, end) in [
+        (
+            format!("cat <<EOF | envsubst | kubectl apply -f -\n{manifest}EOF\n"),
+            1,
+            "EOF",
+        ),
+        (
+            format!("export A=b\n\neksctl create cluster -f - <<'YAML'\n---\n{manifest}YAML\n"),
+            3,
+            "YAML",
+        ),
+        (
+            format!("cat > a <<A\nb\nA\ncat > c.yaml <<B\n{manifest}B\n"),
+            4,
+            "B",
+        ),
+    ] {
+        let error = refused("apply", &text);
+        assert!(
+            error.starts_with(&format!("line {line}: a script that hands manifests to a tool"))
+                && error.contains(&format!("between `<<{end}` and `{end}`")),
+            "{error}"
+        );
+    }
+    for text in [
+        format!("cat > a <<A\nb\nA\n{manifest}"),
+        format!("{manifest}a: |\n  b\n c <<EOF\n{manifest}EOF\n"),
+        "cat <<EOF > a\napiVersion: node.eks.aws/v1alpha1\nEOF\n".to_owned(),
+    ] {
+        let error = refused("apply", &text);
+        assert!(!error.contains("hands manifests"), "{error}");
+    }
+}
+
+#[test]
+fn a_value_that_a_template_engine_fills_in_is_not_rendered_yet() {
+    let value = format!("{{{{ '#!/bin/bash\n{CALL}' | b64encode }}}}\n");
+    let error = refused("-", &value);
+    assert!(
+        error.starts_with("line 1: a template that is not rendered yet")
+            && error.contains("its tool, such as Ansible or Helm"),
+        "{error}"
+    );
 }

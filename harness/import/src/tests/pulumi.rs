@@ -231,7 +231,8 @@ fn an_auto_scaling_group_gives_tags_and_the_instance_profile_a_role() {
     let template = json!({"userData": base64(SCRIPT), "instanceType": "m5.large", "iamInstanceProfile": {"arn": profile},
         "tagSpecifications": [{"resourceType": "instance", "tags": {"a": "b"}}]});
     let group = json!({"mixedInstancesPolicy": {"launchTemplate": {
-            "launchTemplateSpecification": {"launchTemplateId": "lt"}, "overrides": [{"instanceType": "c6i.large"}]}},
+            "launchTemplateSpecification": {"launchTemplateId": "lt"}, "overrides": [{"instanceType": "c6i.large"}]},
+            "instancesDistribution": {"onDemandPercentageAboveBaseCapacity": 0}},
         "tags": [{"key": "k", "value": "v", "propagateAtLaunch": true}, {"key": "no", "value": "v", "propagateAtLaunch": false}]});
     let mut owner = resource(PROFILE, "p", json!({"role": "nodes"}));
     owner["outputs"]["arn"] = json!(profile);
@@ -247,6 +248,7 @@ fn an_auto_scaling_group_gives_tags_and_the_instance_profile_a_role() {
     );
     let traits = found.traits;
     assert_eq!(traits.tags.keys().collect::<Vec<_>>(), ["a", "k"]);
+    assert!(traits.is_spot);
     assert_eq!(traits.instance_type.as_deref(), Some("c6i.large"));
     assert_eq!(
         (traits.role.as_deref(), traits.instance_profile),

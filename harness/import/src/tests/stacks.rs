@@ -132,6 +132,13 @@ fn groups_state_market_types_and_the_ami_that_is_missing() {
         .map(|machine| (machine.name.as_str(), machine.traits.instance_type.as_deref()))
         .collect();
     assert_eq!(types, [("LT/A", Some("r5.xlarge")), ("LT/B", Some("c5.large"))]);
+    for (above, is_spot) in [("0", true), ("\"0\"", true), ("50", false)] {
+        let policy = format!(
+            r#","MixedInstancesPolicy":{{"InstancesDistribution":{{"OnDemandPercentageAboveBaseCapacity":{above}}}}}"#
+        );
+        let mixed = machine(&stack(&with_script(""), &scaling_group("A", &policy)));
+        assert_eq!(mixed.traits.is_spot, is_spot, "{above}");
+    }
     let without = stack(
         r##"{"UserData":{"Fn::Base64":"#!/bin/bash\n/etc/eks/bootstrap.sh demo\n"}}"##,
         &scaling_group("A", ""),

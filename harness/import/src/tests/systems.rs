@@ -88,9 +88,72 @@ fn settings_that_bottlerocket_rejects_are_refused() {
             "[settings]\nnetwork = \"x\"\n",
             "invalid `settings.network`: expected a table",
         ),
+        (
+            "[settings.kubernetes.eviction-hard]\n\"memory.available\" = \"12%%\"\n",
+            "line 13: invalid `settings.kubernetes.eviction-hard.memory.available`: expected a quantity of Kubernetes",
+        ),
+        (
+            "[settings.kubernetes.eviction-hard]\n\"disk.free\" = \"5%\"\n",
+            "line 13: invalid key `disk.free` of `settings.kubernetes.eviction-hard`: expected one of memory.available, ",
+        ),
+        (
+            "[settings.kubernetes.kube-reserved]\ncpu = \"lots\"\n",
+            "line 13: invalid `settings.kubernetes.kube-reserved.cpu`: expected a quantity of Kubernetes",
+        ),
     ] {
         let refused = super::refused("file", &format!("{SETTINGS}{settings}"));
         assert!(refused.contains(problem), "{refused}");
+    }
+    for (setting, problem) in [
+        (
+            "max-pods = 9999999999",
+            "max-pods`: expected a number from 0 to 4294967295",
+        ),
+        (
+            "cluster-dns-ip = \"not-an-ip\"",
+            "cluster-dns-ip`: expected an address",
+        ),
+        (
+            "authentication-mode = \"iam\"",
+            "authentication-mode`: expected one of aws, tls",
+        ),
+        (
+            "cpu-manager-policy = \"dynamic\"",
+            "cpu-manager-policy`: expected one of none, static",
+        ),
+        (
+            "image-gc-high-threshold-percent = \"150\"",
+            "image-gc-high-threshold-percent`: expected a number from 0 to 100",
+        ),
+        (
+            "container-log-max-size = \"20Megs\"",
+            "container-log-max-size`: expected a quantity",
+        ),
+        (
+            "node-labels = { good = \"bad value!\" }",
+            "node-labels.good`: expected at most 63 letters",
+        ),
+        (
+            "node-taints = { good = \"bad\" }",
+            "node-taints.good`: expected `VALUE:EFFECT`",
+        ),
+    ] {
+        let refused = super::refused("file", &format!("[settings.kubernetes]\n{setting}\n"));
+        assert!(
+            refused.contains(&format!("line 2: invalid `settings.kubernetes.{problem}")),
+            "{refused}"
+        );
+    }
+    for settings in [
+        "image-gc-high-threshold-percent = \"90\"\nhostname-override-source = \"instance-id\"\nshutdown-grace-period = \"30s\"",
+        "cluster-dns-ip = \"${dns}\"\nnode-labels = { \"a.b/c\" = \"\", d = \"{{ x }}\" }\nnode-taints = { a = \":NoSchedule\" }",
+        "node-labels = { \"%s\" = \"%s\" }\neviction-hard = { \"memory.available\" = \"12%%\" }",
+    ] {
+        assert_eq!(
+            machine(&format!("[settings.kubernetes]\n{settings}\n")).problems,
+            [""; 0],
+            "{settings}"
+        );
     }
     let filled_in =
         "[settings.pki.mine]\ndata = \"${ca}\"\n[settings.host-containers.admin]\nuser-data = \"{{ x }}\"\n";

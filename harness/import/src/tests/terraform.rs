@@ -282,8 +282,13 @@ fn the_first_type_of_mixed_instances_goes_before_the_type_of_the_template() {
             "override": [{"instance_requirements": [{}]}, {"instance_type": "c6i.large"}, {"instance_type": "c5.large"}]}]}]}),
     );
     let template = template("t", json!({"instance_type": "m5.large"}));
-    let found = machine(&state(&[template, group]));
+    let found = machine(&state(&[template.clone(), group.clone()]));
     assert_eq!(found.traits.instance_type.as_deref(), Some("c6i.large"));
+    assert!(!found.traits.is_spot);
+    let mut spot = group;
+    spot["values"]["mixed_instances_policy"][0]["instances_distribution"] =
+        json!([{"on_demand_base_capacity": 0, "on_demand_percentage_above_base_capacity": 0}]);
+    assert!(machine(&state(&[template, spot])).traits.is_spot);
 }
 
 #[test]

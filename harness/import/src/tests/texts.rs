@@ -193,6 +193,38 @@ fn sources_are_refused_with_the_command_that_renders_them() {
     insta::assert_snapshot!(all_refused(&refusals));
 }
 
+/// cloud-init runs a script in any language.
+#[test]
+fn a_script_is_user_data_whatever_the_name_of_its_file() {
+    let script = "#!/usr/bin/python3\nimport subprocess\nsubprocess.check_call([\"/etc/eks/bootstrap.sh\", \"demo\"])\n";
+    let imported = read_with("userdata.py", script.as_bytes(), &[]).unwrap();
+    assert_eq!(imported.format, FileFormat::ShellScript);
+    assert_eq!(user_data(&imported.machines[0]), script);
+    let program = |library: &str| script.replace("import subprocess", &format!("import {library}"));
+    for (name, text, kind) in [
+        ("app.py", program("aws_cdk as cdk"), "the CDK"),
+        ("__main__.py", program("pulumi_eks as eks"), "Pulumi"),
+        ("app.py", script.replace("#!/usr/bin/python3\n", ""), "the CDK"),
+    ] {
+        let error = read_with(name, text.as_bytes(), &[]).unwrap_err().to_string();
+        assert!(error.contains(&format!("source code of {kind}")), "{error}");
+    }
+}
+
+#[test]
+fn code_with_settings_of_bottlerocket_in_a_text_is_not_their_template() {
+    let code = "module \"eks\" {\n  name = \"${local.name}-br\"\n  settings = <<-EOT\n    [settings.kubernetes]\n    max-pods = 20\n  EOT\n}\n";
+    for name in ["main.tf", "-"] {
+        let error = refused(name, code);
+        assert!(
+            error.starts_with("line 1: Terraform code that is not rendered yet"),
+            "{error}"
+        );
+    }
+    let settings = refused("-", "[settings.kubernetes]\nmax-pods = ${pods}\n");
+    assert!(settings.contains("`pods` (line 2)"), "{settings}");
+}
+
 #[test]
 fn a_template_with_all_values_is_rendered() {
     let text = "#!/bin/bash\nX=$${HOME}\n/etc/eks/bootstrap.sh ${name} ${args}\n";

@@ -9,4 +9,4 @@ mod yaml;
 
 pub(crate) use json::json;
 pub(crate) use value::{Tree, TreeValue};
-pub(crate) use yaml::yaml;
+pub(crate) use yaml::{yaml, yaml_of_last_keys};

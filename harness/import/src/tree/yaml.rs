@@ -11,11 +11,14 @@ use crate::error::ImportError;
 const ALIASED: usize = 100_000;
 /// Nested lists and mappings. Deeper ones overflow the stack of every recursive reader.
 const DEPTH: usize = 128;
-/// Functions of CloudFormation with a short form, without `Fn::`.
+/// Functions of CloudFormation with a short form, without `Fn::`, also those that only `Rules` of a template have.
 const FUNCTIONS: &[&str] = &[
     "And",
     "Base64",
     "Cidr",
+    "Contains",
+    "EachMemberEquals",
+    "EachMemberIn",
     "Equals",
     "FindInMap",
     "GetAZs",
@@ -26,16 +29,36 @@ const FUNCTIONS: &[&str] = &[
     "Length",
     "Not",
     "Or",
+    "RefAll",
     "Select",
     "Split",
     "Sub",
     "ToJsonString",
     "Transform",
+    "ValueOf",
+    "ValueOfAll",
 ];
 
 /// Reads all documents; empty ones are omitted.
 pub(crate) fn yaml(text: &str) -> Result<Vec<Tree>, ImportError> {
-    let mut builder = TreeBuilder::default();
+    Ok(built(text, TreeBuilder::default())?.documents)
+}
+
+/// A key that a mapping has already, and its line.
+type RepeatedKey = (String, usize);
+
+/// Reads all documents. Of equal keys in a mapping the last one counts; they are returned, too, with the line of each
+/// but the first.
+pub(crate) fn yaml_of_last_keys(text: &str) -> Result<(Vec<Tree>, Vec<RepeatedKey>), ImportError> {
+    let builder = TreeBuilder {
+        takes_last_key: true,
+        ..TreeBuilder::default()
+    };
+    let built = built(text, builder)?;
+    Ok((built.documents, built.repeated))
+}
+
+fn built(text: &str, mut builder: TreeBuilder) -> Result<TreeBuilder, ImportError> {
     for next in Parser::new_from_str(text) {
         let (event, span) = next.map_err(|error| {
             let info = error.info();
@@ -47,7 +70,7 @@ pub(crate) fn yaml(text: &str) -> Result<Vec<Tree>, ImportError> {
         builder.event(event, span)?;
     }
     builder.documents.retain(|document| !document.is_null());
-    Ok(builder.documents)
+    Ok(builder)
 }
 
 #[derive(Default)]
@@ -57,6 +80,9 @@ struct TreeBuilder {
     /// Finished values with an anchor, and the number of values in each.
     anchors: BTreeMap<usize, (Tree, usize)>,
     aliased: usize,
+    /// Whether a mapping may have equal keys.
+    takes_last_key: bool,
+    repeated: Vec<RepeatedKey>,
 }
 
 /// A list or mapping whose end is not read yet.
@@ -164,7 +190,11 @@ impl TreeBuilder {
                     return Err(invalid(start, "a key that is not text".to_owned()));
                 };
                 if text != "<<" && entries.iter().any(|(key, _)| *key == text) {
-                    return Err(invalid(start, format!("key `{text}` appears twice")));
+                    if !self.takes_last_key {
+                        return Err(invalid(start, format!("key `{text}` appears twice")));
+                    }
+                    entries.retain(|(key, _)| *key != text);
+                    self.repeated.push((text.clone(), start.line()));
                 }
                 parent.key = Some((text, start));
             }
@@ -293,6 +323,26 @@ mod tests {
                 "c": {"Fn::If": ["X", {"Ref": "Y"}, null]},
             })
         );
+    }
+
+    #[test]
+    fn functions_of_rules_have_short_forms() {
+        let tree = one("a: !ValueOfAll [x, y]\nb: !EachMemberIn [!RefAll x, [y]]\n");
+        assert_eq!(
+            tree.to_json(),
+            serde_json::json!({
+                "a": {"Fn::ValueOfAll": ["x", "y"]},
+                "b": {"Fn::EachMemberIn": [{"Fn::RefAll": "x"}, ["y"]]},
+            })
+        );
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_counts_where_they_are_allowed() {
+        let (documents, repeated) = yaml_of_last_keys("a: 1\nb: { c: 1,\n  c: 2 }\na: 3\n").unwrap();
+        assert_eq!(documents[0].to_json(), serde_json::json!({"b": {"c": 2}, "a": 3}));
+        assert_eq!(repeated, [("c".to_owned(), 3), ("a".to_owned(), 4)]);
+        yaml_of_last_keys("a: [1\n").unwrap_err();
     }
 
     #[test]

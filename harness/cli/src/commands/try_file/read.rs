@@ -51,14 +51,16 @@ pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
     let name = args.file.display().to_string();
     let bytes = bytes(&args.file)?;
     let set: BTreeMap<String, String> = args.set.iter().cloned().collect();
-    let imported = import(&Import {
-        name: &name,
-        bytes: &bytes,
-        folder: args.file.is_dir().then_some(args.file.as_path()),
-        set: &set,
-        cluster: &ClusterTraits::default(),
-    });
-    let imported = imported.map_err(|error| refusal(&name, &error))?;
+    let import_with = |set: &BTreeMap<String, String>| {
+        import(&Import {
+            name: &name,
+            bytes: &bytes,
+            folder: args.file.is_dir().then_some(args.file.as_path()),
+            set,
+            cluster: &ClusterTraits::default(),
+        })
+    };
+    let imported = import_with(&set).map_err(|error| refusal(&name, &error))?;
     let (machines, mut not_tried) = selected(&imported, &args.select)?;
     let mut trials: Vec<Trial> = Vec::new();
     let added = added_keys(&args.with)?;
@@ -95,9 +97,15 @@ pub(crate) fn tried(args: &TryArgs) -> Result<Tried, TryError> {
     let is_unchanged = only.is_some_and(|trial| trial.user_data.as_deref() == Some(&bytes));
     let is_file = is_unchanged && name != STANDARD_INPUT;
     let text = String::from_utf8_lossy(&bytes);
+    // A template of CloudFormation can compose a name of others: such a one is not in the file.
+    let is_composed = |name: &String| {
+        let mut others = set.clone();
+        others.remove(name);
+        import_with(&others).ok().as_ref() != Some(&imported)
+    };
     let unused = set
         .keys()
-        .filter(|name| !bytes.is_empty() && !text.contains(name.as_str()));
+        .filter(|name| !bytes.is_empty() && !text.contains(name.as_str()) && !is_composed(name));
     let unused =
         unused.map(|unused| format!("`--set {unused}=...` fills in nothing: {name} has no `{unused}`"));
     let notes = imported.notes.iter().cloned().chain(unused).collect();

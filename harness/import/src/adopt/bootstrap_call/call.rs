@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::adopt::kubelet_flags::READ;
+use crate::adopt::shell::UNKNOWN;
 
 /// The flag with arguments of the kubelet.
 pub(super) const ARGUMENTS: &str = "--kubelet-extra-args";
@@ -33,6 +34,9 @@ pub(super) const FLAGS: &[&str] = &[
 /// Flags by which a call means the name of the cluster, which has none.
 pub(super) const OF_THE_NAME: &[&str] = &["--cluster-name", "--clustername", "--eks-cluster-name", "--name"];
 
+/// What a backslash before a carriage return quotes.
+const QUOTED_RETURN: &str = "\r";
+
 /// A call of `/etc/eks/bootstrap.sh`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct BootstrapCall {
@@ -53,6 +57,8 @@ pub(crate) struct BootstrapCall {
     /// The first word that is neither a flag nor its value, if it is before the name of the cluster, such as
     /// `--max-pods=20`: the script takes it for the name.
     pub(super) as_name: Option<String>,
+    /// Whether only a run shows some of its arguments, such as `"$@"`.
+    pub(crate) is_open: bool,
     /// Flags that the shell does not pass to the script.
     pub(super) cut: Vec<CutFlag>,
     /// The lines of the script, from 1, with its first word and with its end.
@@ -65,7 +71,10 @@ impl BootstrapCall {
     pub(super) fn arguments(&mut self, words: &[String]) {
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
-            if word.starts_with("--") {
+            self.is_open |= word.chars().all(|c| c == UNKNOWN);
+            if word == QUOTED_RETURN || is_short(word) {
+                self.as_name.get_or_insert_with(|| word.clone());
+            } else if word.starts_with("--") {
                 let is_known = FLAGS.contains(&word.as_str());
                 if !is_known && self.cluster.is_none() {
                     self.as_name.get_or_insert_with(|| word.clone());
@@ -79,8 +88,8 @@ impl BootstrapCall {
                     self.repeated.insert(word.clone());
                 }
                 let value = words.next_if(|value| is_known || !FLAGS.contains(&value.as_str()));
-                self.value(word, value, is_repeated);
-            } else if !word.starts_with('-') && self.cluster.is_none() {
+                self.value(word, value.filter(|value| *value != QUOTED_RETURN), is_repeated);
+            } else if self.cluster.is_none() {
                 let glued = FLAGS
                     .iter()
                     .find_map(|flag| Some((flag, word.strip_suffix(flag)?)));
@@ -132,6 +141,11 @@ impl BootstrapCall {
     }
 }
 
+/// Whether a word is a flag of one letter, which the script takes for a positional argument.
+fn is_short(word: &str) -> bool {
+    word.starts_with('-') && !word.starts_with("--")
+}
+
 /// A flag that the shell runs as a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CutFlag {
@@ -152,6 +166,8 @@ pub(super) enum WhyCut {
     NoBackslash,
     /// A blank follows the backslash.
     Blank,
+    /// A carriage return follows the backslash, and cloud-init does not remove it.
+    CarriageReturn,
     /// The line is empty, and the one before it ends with a backslash.
     Empty,
     /// The line is a comment, which no backslash continues.
@@ -168,6 +184,7 @@ impl WhyCut {
             _ if code.starts_with('#') => Self::Comment,
             _ if !code.ends_with('\\') => Self::NoBackslash,
             _ if line.ends_with('\\') => Self::InComment,
+            _ if line.ends_with("\\\r") => Self::CarriageReturn,
             _ => Self::Blank,
         }
     }

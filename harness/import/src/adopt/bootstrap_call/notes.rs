@@ -2,6 +2,7 @@
 
 use nodejoin_core::vocabulary::nearest::nearest;
 
+use super::BOOTSTRAP;
 use super::call::{ARGUMENTS, BootstrapCall, CutFlag, FLAGS, OF_THE_NAME, WhyCut};
 use crate::adopt::kubelet_flag_names;
 use crate::adopt::shell::ShellScript;
@@ -70,12 +71,26 @@ impl BootstrapCall {
                  double quotes, or interrupt the single ones, `'\"{command}\"'`"
             )
         });
+        let nameless = self.is_without_name().then(|| {
+            let at = at(BOOTSTRAP);
+            format!(
+                "the call of bootstrap.sh names no cluster{at}: the script exits without the name; write it behind the path, \
+                 `{BOOTSTRAP} NAME`"
+            )
+        });
         let cut = self.cut.iter().map(|cut| text.cut(cut));
         let all = unknown.chain(joined).chain(repeated).chain(glued);
         all.chain(literal)
+            .chain(nameless)
             .chain(cut)
             .chain(text.typographic(self))
             .collect()
+    }
+
+    /// Whether the script gets no word that it takes for the name of the cluster. A path alone may be part of a list.
+    fn is_without_name(&self) -> bool {
+        let is_other = self.is_open || self.flags.is_empty() || self.flags.contains("--help");
+        self.cluster.is_none() && self.as_name.is_none() && self.cut.is_empty() && !is_other
     }
 
     /// The lines of a script whose blank behind the backslash ends a call: their notes are among [`Self::ignored`].
@@ -201,6 +216,13 @@ impl CallText<'_> {
             WhyCut::Blank => (
                 format!("at {end}, because a blank follows its backslash"),
                 format!("remove the blank{and_between}"),
+            ),
+            WhyCut::CarriageReturn => (
+                format!("at {end}, because a carriage return follows its backslash"),
+                format!(
+                    "save the file with line ends of Unix (LF){and_between}; cloud-init converts those of a script only if its \
+                     first line ends with CRLF"
+                ),
             ),
             WhyCut::InComment => (
                 format!("at {end}, because its backslash belongs to a comment"),

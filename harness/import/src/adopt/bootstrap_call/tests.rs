@@ -20,6 +20,10 @@ fn name_and_flags_are_read_in_any_order() {
         "/etc/eks/bootstrap.sh demo --b64-cluster-ca CA --kubelet-extra-args '--max-pods=3'\n",
         "B64=CA\nsudo /etc/eks/bootstrap.sh --b64-cluster-ca $B64 --kubelet-extra-args \"--max-pods=3\" 'demo'\n",
         "bash -x /etc/eks/bootstrap.sh \\\n  --b64-cluster-ca CA \\\n  --kubelet-extra-args --max-pods=3 demo || exit 1\n",
+        "timeout 300 bash -x /etc/eks/bootstrap.sh demo --b64-cluster-ca CA --kubelet-extra-args --max-pods=3 || exit 1\n",
+        "exec env A=b nice -n 5 /etc/eks/bootstrap.sh demo --b64-cluster-ca CA --kubelet-extra-args --max-pods=3\n",
+        "ARGS=(demo --b64-cluster-ca CA)\nARGS+=(--kubelet-extra-args '--max-pods=3')\n/etc/eks/bootstrap.sh \"${ARGS[@]}\"\n",
+        "CALL=(/etc/eks/bootstrap.sh demo --b64-cluster-ca CA --kubelet-extra-args '--max-pods=3')\nretry \"${CALL[@]}\"\n",
     ] {
         let call = one(text);
         assert_eq!(call.cluster.as_deref(), Some("demo"), "{text}");
@@ -42,6 +46,8 @@ fn commands_that_only_name_the_script_are_no_calls() {
     for text in [
         "sed -i s/a/b/ /etc/eks/bootstrap.sh\n",
         "chmod +x /etc/eks/bootstrap.sh\n",
+        "command -v /etc/eks/bootstrap.sh\n",
+        "bash -n /etc/eks/bootstrap.sh demo\n",
         "# /etc/eks/bootstrap.sh x\n",
     ] {
         assert_eq!(calls(&shell::read(text)), [], "{text}");
@@ -114,6 +120,10 @@ fn flags_behind_a_line_without_its_backslash_are_cut_off() {
             "/etc/eks/bootstrap.sh demo # x \\\n  --kubelet-extra-args '--max-pods=3'\n",
             "ends at line 1 of the script, because its backslash belongs to a comment",
         ),
+        (
+            "#!/bin/bash\n/etc/eks/bootstrap.sh demo \\\r\n  --kubelet-extra-args '--max-pods=3'\r\n",
+            "ends at line 2 of the script, because a carriage return follows its backslash",
+        ),
     ] {
         assert_eq!(one(text).lost_flags(), ["--max-pods=3"], "{text}");
         let notes = ignored(text);
@@ -156,6 +166,30 @@ fn an_unknown_flag_before_the_name_is_taken_for_it() {
     // The value of an unknown flag is not a flag of the script.
     let call = one("/etc/eks/bootstrap.sh demo --unknown --use-max-pods false\n");
     assert_eq!(call.values["--use-max-pods"], "false");
+}
+
+#[test]
+fn a_call_without_the_name_of_a_cluster_is_named() {
+    assert_eq!(
+        ignored("/etc/eks/bootstrap.sh --kubelet-extra-args '--node-labels=a=b'\n"),
+        [
+            "the call of bootstrap.sh names no cluster (line 1 of the script): the script exits without the name; write it behind the \
+          path, `/etc/eks/bootstrap.sh NAME`"
+        ]
+    );
+    for arguments in [
+        "--use-max-pods false demo",
+        "--use-max-pods false $CLUSTER",
+        "--use-max-pods false \"$@\"",
+        "\"${ARGS[@]}\" --use-max-pods false",
+        "--cluster-name demo --use-max-pods false",
+        "-x --use-max-pods false",
+        "--help",
+        "",
+    ] {
+        let notes = ignored(&format!("/etc/eks/bootstrap.sh {arguments}\n")).concat();
+        assert!(!notes.contains("names no cluster"), "{arguments}: {notes}");
+    }
 }
 
 #[test]

@@ -174,11 +174,22 @@ fn words_at_which_a_kubelet_exits_are_named() {
             && label[0].starts_with("a kubelet may not set the label `node-role.kubernetes.io/web=`"),
         "{label:?}"
     );
+    let taint = "--register-with-taints=a=b:NoSchedule,c=d:NoSchedul,e=f:";
+    assert_eq!(
+        mistakes(taint),
+        [
+            "a kubelet exits at the taint `c=d:NoSchedul` [c=d:NoSchedul]: its effect is neither `NoSchedule` nor `PreferNoSchedule` \
+             nor `NoExecute`",
+            "a kubelet exits at the taint `e=f:` [e=f:]: its effect is neither `NoSchedule` nor `PreferNoSchedule` nor `NoExecute`",
+        ]
+    );
+    assert_eq!((read(taint).taints.len(), read(taint).unclear.len()), (1, 0));
     // Kubelets of some versions, another spelling of a flag, and values.
     for text in [
         "--network-plugin=cni --allow-privileged=true --v=2 -v 2",
         "--node_labels=a=b --cloud-provider external --register-node",
         "--node-labels=max-pods=20 --feature-gates=A=true,B=false",
+        "--register-with-taints=a,b=c:NoExecute,d:$EFFECT,e=f:<effect>",
     ] {
         assert_eq!(mistakes(text), [""; 0], "{text}");
     }

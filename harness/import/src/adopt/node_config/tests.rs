@@ -17,7 +17,8 @@ fn fields_that_nobody_reads_are_named_with_the_one_that_is_meant() {
         configs.ignored,
         [
             "nodeadm has no field `spec.flags` (line 5 of the NodeConfig) and ignores it; did you mean `spec.kubelet.flags`?",
-            "nodeadm has no field `spec.cluster.nmae` (line 4 of the NodeConfig) and ignores it; did you mean `spec.cluster.name`?",
+            "nodeadm has no field `spec.cluster.nmae` (line 4 of the NodeConfig) and ignores it; did you mean `spec.cluster.name`? If no \
+             NodeConfig has that field, nodeadm ends with `Name is missing in cluster configuration`",
             "nodeadm has no field `spec.kubelet.registryPullQPS` (line 7 of the NodeConfig) and ignores it; did you mean \
              `spec.kubelet.config.registryPullQPS`?",
             "the kubelet has no field `spec.kubelet.config.maxpods` (line 8 of the NodeConfig) and ignores it; did you mean \
@@ -25,6 +26,47 @@ fn fields_that_nobody_reads_are_named_with_the_one_that_is_meant() {
             "the kubelet has no field `spec.kubelet.config.other` (line 8 of the NodeConfig) and ignores it",
         ]
     );
+}
+
+#[test]
+fn fields_of_the_cluster_have_other_names_in_other_tools() {
+    let ignored = |cluster: &str| {
+        let mut configs = NodeConfigs::default();
+        add(
+            &mut configs,
+            &format!(
+                "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {{ cluster: {{ {cluster} }} }}\n"
+            ),
+        );
+        configs.ignored
+    };
+    let note = |key: &str, field: &str| {
+        format!(
+            "nodeadm has no field `spec.cluster.{key}` (line 3 of the NodeConfig) and ignores it; did you mean `spec.cluster.{field}`?"
+        )
+    };
+    for (key, field, what) in [
+        ("cluster-name", "name", "Name"),
+        ("clusterName", "name", "Name"),
+        ("endpoint", "apiServerEndpoint", "Apiserver endpoint"),
+        ("b64-cluster-ca", "certificateAuthority", "Certificate authority"),
+        ("serviceCidr", "cidr", "CIDR"),
+    ] {
+        let missing = format!(
+            " If no NodeConfig has that field, nodeadm ends with `{what} is missing in cluster configuration`"
+        );
+        assert_eq!(
+            ignored(&format!("{key}: a")),
+            [note(key, field) + &missing],
+            "{key}"
+        );
+        assert_eq!(
+            ignored(&format!("{key}: a, {field}: a")),
+            [note(key, field)],
+            "{key}"
+        );
+    }
+    assert_eq!(ignored("name: a, cidr: a, id: a"), [""; 0]);
 }
 
 #[test]
@@ -62,6 +104,30 @@ fn a_flag_of_an_earlier_config_takes_precedence_over_a_setting_of_a_later_one() 
     let expected =
         "`spec.kubelet.config.maxPods: 30` has no effect: the flag `--max-pods=20` takes precedence";
     assert_eq!(configs.ignored, [expected]);
+}
+
+/// nodeadm appends the flags of all NodeConfigs (v20260304: `mergeKubeletFlags`).
+#[test]
+fn taints_of_a_flag_replace_those_of_a_later_config() {
+    let config = |kubelet: &str| {
+        format!("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {{ kubelet: {{ {kubelet} }} }}\n")
+    };
+    let texts = |taints: &[Taint]| taints.iter().map(Taint::to_string).collect::<Vec<_>>();
+    let of_config = config("config: { registerWithTaints: [{ key: c, effect: NoExecute }] }");
+    let mut configs = NodeConfigs::default();
+    add(
+        &mut configs,
+        &config("flags: [\"--register-with-taints=a=b:NoExecute\"]"),
+    );
+    add(&mut configs, &of_config);
+    add(&mut configs, &of_config);
+    assert_eq!(texts(&configs.flags.taints), ["a=b:NoExecute"]);
+    assert_eq!(texts(&configs.flags.replaced_taints), ["c=:NoExecute"]);
+    let mut configs = NodeConfigs::default();
+    add(&mut configs, &config("flags: [--node-labels=a=b]"));
+    add(&mut configs, &of_config);
+    assert_eq!(texts(&configs.flags.taints), ["c=:NoExecute"]);
+    assert_eq!(texts(&configs.flags.replaced_taints), [""; 0]);
 }
 
 #[test]
@@ -258,6 +324,53 @@ fn what_nodeadm_and_the_kubelet_reject_is_named() {
     assert_eq!(rejected(&right), [""; 0]);
     let json = "{\"apiVersion\": \"node.eks.aws/v1alpha1\", \"kind\": \"NodeConfig\", \"spec\": {\"kubelet\": {\"config\": {\"maxPods\": 5}}}}";
     assert_eq!(rejected(json), [""; 0]);
+}
+
+#[test]
+fn values_that_a_program_rejects_and_misspelt_names_are_named() {
+    let read = |spec: &str| {
+        let mut configs = NodeConfigs::default();
+        add(
+            &mut configs,
+            &format!("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n{spec}"),
+        );
+        configs
+    };
+    let wrong = read(
+        "  instance: { localStorage: { strategy: RAID5, disabledMounts: [containerd, PodLogs] } }\n  \
+         featureGates: { FastImagePul: true, InstanceIdNodeName: true }\n  kubelet:\n    config:\n      registerWithTaints:\n      \
+         - { key: a, value: b, effect: NoSchedul }\n      - key: c\n        value: true\n        effect: NoExecute\n      - d=e:NoSchedule\n",
+    );
+    assert_eq!(
+        wrong.ignored,
+        [
+            "the kubelet rejects its configuration: `spec.kubelet.config.registerWithTaints[0].effect` (line 9 of the NodeConfig) is \
+             `NoSchedul`, and `NoSchedule`, `PreferNoSchedule` or `NoExecute` is expected",
+            "the kubelet rejects its configuration: `spec.kubelet.config.registerWithTaints[1].value` (line 11 of the NodeConfig) is a \
+             boolean, and text is expected; write `\"true\"`",
+            "the kubelet rejects its configuration: `spec.kubelet.config.registerWithTaints[2]` (line 13 of the NodeConfig) is text, and a \
+             mapping is expected with `key`, `value` and `effect`",
+            "nodeadm ends before it starts the kubelet: `spec.instance.localStorage.strategy` (line 4 of the NodeConfig) is `RAID5`, and \
+             `setup-local-disks`, which nodeadm runs, takes `RAID0`, `RAID10` or `Mount`",
+            "nodeadm has no mount `containerd` (line 4 of the NodeConfig) for `spec.instance.localStorage.disabledMounts` and ignores it; \
+             did you mean `Containerd`?",
+            "nodeadm has no feature gate `FastImagePul` (line 5 of the NodeConfig) and ignores it; did you mean `FastImagePull`?",
+        ]
+    );
+    assert_eq!(wrong.flags.unclear, [""; 0]);
+    for strategy in ["RAID0", "raid10", "Mount", "none", "$STRATEGY", "\"\""] {
+        let right = read(&format!(
+            "  instance: {{ localStorage: {{ strategy: {strategy}, disabledMounts: [SOCI, Logs] }} }}\n  featureGates: {{ Other: true }}\n"
+        ));
+        assert_eq!(right.ignored, [""; 0], "{strategy}");
+    }
+    // The kubelet takes a taint without an effect, and a run fills in others.
+    let open = "{ key: a, effect: $EFFECT }, { key: b }, { key: c, value: \"\", effect: \"\" }";
+    let open = read(&format!(
+        "  kubelet: {{ config: {{ registerWithTaints: [{open}] }} }}\n"
+    ));
+    assert_eq!(open.ignored, [""; 0]);
+    assert_eq!(open.flags.unclear, ["a taint of `registerWithTaints`"]);
 }
 
 #[test]

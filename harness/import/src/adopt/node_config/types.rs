@@ -11,7 +11,7 @@ pub(super) const KIND: &str = "NodeConfig";
 pub(super) const CONFIG: &str = "spec.kubelet.config";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FieldType {
+pub(super) enum FieldType {
     Text,
     Boolean,
     Number,
@@ -127,6 +127,9 @@ pub(super) struct WrongType<'t> {
     pub(super) what: String,
 }
 
+/// Who rejects a value of the kubelet's configuration.
+pub(super) const BY_KUBELET: &str = "the kubelet rejects its configuration";
+
 /// The fields of a document with a value of another type.
 pub(super) fn wrong_types(document: &Tree) -> Vec<WrongType<'_>> {
     let mut found = Vec::new();
@@ -142,8 +145,7 @@ pub(super) fn wrong_types(document: &Tree) -> Vec<WrongType<'_>> {
     for (fields, expected) in OF_KUBELET {
         for field in fields {
             let path = format!("{CONFIG}.{field}");
-            let by = "the kubelet rejects its configuration";
-            check(by, document, &path, expected, &mut found);
+            check(BY_KUBELET, document, &path, expected, &mut found);
         }
     }
     found
@@ -189,7 +191,7 @@ fn check<'t>(
 }
 
 /// Why a value does not have the type. `None`: it has, or a run fills it in.
-fn wrong(value: &Tree, expected: FieldType) -> Option<String> {
+pub(super) fn wrong(value: &Tree, expected: FieldType) -> Option<String> {
     let kind = match &value.value {
         _ if value.is_null() => return None,
         TreeValue::Scalar { text, .. } if is_open(text) => return None,
@@ -224,6 +226,6 @@ fn wrong(value: &Tree, expected: FieldType) -> Option<String> {
 }
 
 /// Whether a run fills in a value, or a part of it.
-fn is_open(text: &str) -> bool {
+pub(super) fn is_open(text: &str) -> bool {
     text.contains([UNKNOWN, '$', '{', '<'])
 }

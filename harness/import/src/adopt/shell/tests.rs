@@ -77,9 +77,79 @@ fn a_shell_runs_the_script_in_its_argument() {
 }
 
 #[test]
+fn eval_runs_its_only_argument() {
+    let inner = |text: &str| super::inner(&read(text).commands[0]).map(str::to_owned);
+    assert_eq!(inner("eval \"a 'b c'\"\n").as_deref(), Some("a 'b c'"));
+    assert_eq!(inner("timeout 9 bash -c 'a b'\n").as_deref(), Some("a b"));
+    assert_eq!(inner("eval a b\n"), None);
+}
+
+#[test]
+fn arrays_stand_for_their_words() {
+    for (text, expected) in [
+        (
+            "A=(b 'c d' # e\n  \"$F\")\na \"${A[@]}\" ${A[@]}\n",
+            vec![vec!["a", "b", "c d", "?", "b", "c d", "?"]],
+        ),
+        (
+            "declare -a A=(b)\nA+=(c)\na \"${A[@]}\";\n",
+            vec![vec!["a", "b", "c"]],
+        ),
+        ("A=()\na \"${A[@]}\" b\n", vec![vec!["a", "b"]]),
+        (
+            "A=(b)\nB=(\"${A[@]}\" c)\na \"${B[@]}\"\n",
+            vec![vec!["a", "b", "c"]],
+        ),
+        // A part of another word, or of a text.
+        ("A=(b c)\na x\"${A[@]}\" ${A[0]}\n", vec![vec!["a", "x?", "?"]]),
+        // Only a run shows what these change.
+        (
+            "A=(b)\nif c; then A+=(d); fi\na \"${A[@]}\"\n",
+            vec![vec!["c"], vec!["a", "?"]],
+        ),
+        (
+            "A=(b)\nc && A+=(d)\na \"${A[@]}\"\n",
+            vec![vec!["c"], vec!["a", "?"]],
+        ),
+        (
+            "A=(b)\nread -ra A\na \"${A[@]}\"\n",
+            vec![vec!["read", "-ra", "A"], vec!["a", "?"]],
+        ),
+        ("A=(b)\nA=c\na \"${A[@]}\"\n", vec![vec!["a", "?"]]),
+        ("A=([1]=b)\na \"${A[@]}\"\n", vec![vec!["a", "?"]]),
+        ("a \"${A[@]}\"\n", vec![vec!["a", "?"]]),
+    ] {
+        assert_eq!(words(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_carriage_return_behind_a_backslash_continues_no_line() {
+    let crlf = "#!/bin/sh\r\na \\\r\nb\r\n";
+    assert_eq!(words(crlf), [vec!["a", "b"]]);
+    let mixed = "#!/bin/sh\na \\\r\nb\r\n";
+    assert_eq!(words(mixed), [vec!["a", "\r"], vec!["b"]]);
+    assert_eq!(read(mixed).lines, ["#!/bin/sh", "a \\\r", "b"]);
+}
+
+#[test]
 fn unfinished_text_ends() {
     for text in [
-        "a 'b", "a \"b", "a ${b", "a $(b", "a `b", "a \\", "a <<E\nb", "${", "$", "a >",
+        "A=(b",
+        "A=(b \"",
+        "A=(b (c",
+        "${A[@]",
+        "\"${A[@]}",
+        "a 'b",
+        "a \"b",
+        "a ${b",
+        "a $(b",
+        "a `b",
+        "a \\",
+        "a <<E\nb",
+        "${",
+        "$",
+        "a >",
     ] {
         let _ = read(text);
     }

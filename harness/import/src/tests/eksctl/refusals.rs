@@ -291,6 +291,25 @@ fn a_config_that_is_not_filled_in_or_has_no_list_of_groups_is_refused() {
 }
 
 #[test]
+fn names_that_a_shell_fills_in_before_eksctl_need_values() {
+    let group = "  instanceType: $TYPE\n  labels: { team: <<TEAM>> }\n  preBootstrapCommands: [$COMMAND]\n";
+    let text = config("1.33", "nodeGroups", group).replace("name: demo", "name: $NAME-a");
+    let refused = refused("c", &text);
+    assert!(
+        refused.starts_with(
+            "line 3: manifests with values that are not filled in: `$NAME` (line 3), `$TYPE` (line 7), `<<TEAM>>` (line 8)\n"
+        ) && refused.contains("`--set NAME=VALUE --set TYPE=VALUE --set TEAM=VALUE`"),
+        "{refused}"
+    );
+    let values = [("NAME", "demo"), ("TYPE", "m7g.large"), ("TEAM", "web")];
+    let filled = read_with("c", text.as_bytes(), &values).unwrap();
+    let traits = &filled.machines[0].traits;
+    assert_eq!(traits.cluster.name.as_deref(), Some("demo-a"));
+    assert_eq!(traits.instance_type.as_deref(), Some("m7g.large"));
+    assert_eq!(traits.labels["team"], "web");
+}
+
+#[test]
 fn a_refused_field_is_named_with_the_line_of_its_key() {
     let config = |group: &str| config("1.31", "nodeGroups", group);
     let refused = |group: &str| refused("c", &config(group));

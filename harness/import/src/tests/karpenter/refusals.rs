@@ -68,6 +68,15 @@ fn values_that_the_rules_of_a_class_do_not_allow_are_refused() {
     assert_refused(&[
         (alias("al2023", ""), "write `al2023@latest`"),
         (
+            alias("\"${ALIAS}\"", "  amiFamily: AL2023\n"),
+            "`alias` of `amiSelectorTerms` is `${ALIAS}`, which is not filled in\n  hint: render the file with its tool, or give the \
+             value: `--set ALIAS=VALUE`",
+        ),
+        (
+            alias("\"<FAMILY>@latest\"", "  amiFamily: AL2023\n"),
+            "is `<FAMILY>@latest`, which is not filled in",
+        ),
+        (
             alias("al2023@latest", "  amiFamily: AL2\n"),
             "`amiFamily: AL2` contradicts the alias `al2023@latest`",
         ),

@@ -3,9 +3,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use nodejoin_core::plan::aws::AuthenticationMode;
+use nodejoin_core::plan::aws::{AuthenticationMode, IpFamily};
 
 use super::*;
+use crate::machine::System;
 
 #[test]
 fn access_entries_alone_need_the_name_of_a_role() {
@@ -32,6 +33,66 @@ fn flags_for_ipv6_make_the_cluster_one_of_ipv6() {
             ],
         );
     }
+}
+
+#[test]
+fn the_family_of_the_cluster_counts_for_user_data_that_does_not_name_it() {
+    let script = "#!/bin/bash\n/etc/eks/bootstrap.sh demo --dns-cluster-ip fd30:1c53:5f8a::a\n";
+    let mut node = machine(script);
+    let in_ipv4 = shown(&node);
+    assert!(!in_ipv4.contains("ip_family"), "{in_ipv4}");
+    node.traits.cluster.ip_family = Some(IpFamily::Ipv6);
+    let ipv6 = [
+        "service CIDR fd30:1c53:5f8a::/108, an IPv6 cluster",
+        "\n    ip_family: ipv6\n    service_ipv6_cidr: \"fd30:1c53:5f8a::/108\"\n",
+        "\n    ipv6:\n",
+    ];
+    assert_has(&shown(&node), &ipv6);
+    let settings = |dns: &str| {
+        format!(
+            "[settings.kubernetes]\napi-server = \"https://x\"\ncluster-certificate = \"Q0E=\"\ncluster-name = \"demo\"\n\
+             cluster-dns-ip = \"{dns}\"\n"
+        )
+    };
+    let mut node = machine(&settings("fd30:1c53:5f8a::a"));
+    node.system = System::Bottlerocket;
+    node.traits.ami_family = Some(AmiFamily::Bottlerocket);
+    assert_has(&shown(&node), &ipv6);
+    // A cache of the node has an address outside of the network of services.
+    node.traits.cluster.service_cidr = Some("fd30:1c53:5f8a::/108".to_owned());
+    node.user_data = Some(settings("fd00:ec2::10").into_bytes());
+    let report = shown(&node);
+    assert!(!report.contains("names the service CIDR"), "{report}");
+}
+
+#[test]
+fn a_kubeconfig_that_user_data_writes_names_the_cluster() {
+    let host = "B0F675745AFCBD3ED1392ED6CB24CB2C.yl4.eu-west-1.eks.amazonaws.com";
+    let file = format!(
+        "apiVersion: v1\nkind: Config\nclusters:\n- name: kubernetes\n  cluster:\n    certificate-authority: /etc/ca.crt\n    \
+         server: https://{host}\nusers:\n- name: kubelet\n  user: {{ exec: {{ command: aws, args: [eks, get-token, --cluster-name, shop] }} }}\n"
+    );
+    let script =
+        |end: &str| format!("#!/bin/bash\ncat > /var/lib/kubelet/kubeconfig <<EOF\n{file}EOF\n{end}\n");
+    let indented: String = file.lines().map(|line| format!("    {line}\n")).collect();
+    let config = format!(
+        "#cloud-config\nwrite_files:\n- path: /etc/kubeconfig\n  content: |\n{indented}runcmd: [systemctl start kubelet]\n"
+    );
+    for text in [script("systemctl restart kubelet"), config] {
+        let report = shown(&machine(&text));
+        assert_has(
+            &report,
+            &[
+                &format!("adopted: endpoint https://{host}\n"),
+                "adopted: cluster name shop\n",
+                "adopted: region eu-west-1\n",
+            ],
+        );
+    }
+    // Beside a program that joins, the file can be for another cluster.
+    let report = shown(&machine(&script("/etc/eks/bootstrap.sh demo")));
+    assert_has(&report, &["adopted: cluster name demo\n"]);
+    assert!(!report.contains("adopted: endpoint"), "{report}");
 }
 
 #[test]
@@ -163,4 +224,42 @@ fn an_authority_that_is_encoded_twice_is_named() {
     let authority = STANDARD.encode(STANDARD.encode(AUTHORITY));
     let call = format!("#!/bin/bash\n/etc/eks/bootstrap.sh demo --b64-cluster-ca {authority}\n");
     assert_has(&shown(&machine(&call)), &["is encoded twice in base64"]);
+}
+
+#[test]
+fn a_name_that_no_cluster_of_eks_has_is_noted() {
+    let report = |text: &str| shown(&machine(&format!("#!/bin/bash\n{text}\n")));
+    let note = "note: EKS does not create a cluster with the name `10.100.0.10`: a name has letters, digits, `-` and `_` only";
+    assert_has(&report("/etc/eks/bootstrap.sh 10.100.0.10"), &[note]);
+    assert!(!report("/etc/eks/bootstrap.sh demo-1_x").contains("does not create"));
+    let mut tagged = machine("#!/bin/bash\n/etc/eks/bootstrap.sh $NAME\n");
+    tagged.traits.tags = [(
+        "kubernetes.io/cluster/k8s.example.com".to_owned(),
+        "owned".to_owned(),
+    )]
+    .into();
+    assert!(!shown(&tagged).contains("does not create"));
+}
+
+#[test]
+fn marks_of_templates_are_filled_in() {
+    let call = "#!/bin/bash\n/etc/eks/bootstrap.sh %CLUSTER% --kubelet-extra-args '--node-labels=a=b'\n";
+    let open = shown(&machine(call));
+    assert_has(&open, &["line 2 `%CLUSTER%`", "--set '%CLUSTER%=VALUE'"]);
+    let set = BTreeMap::from([("%CLUSTER%".to_owned(), "demo".to_owned())]);
+    let trial = adopt(&machine(call), &set).unwrap();
+    let scenario = trial.scenario(&[], None, &AddedKeys::default());
+    assert!(scenario.contains("cluster:\n  name: demo\n"), "{scenario}");
+}
+
+#[test]
+fn a_machine_without_user_data_is_noted() {
+    let mut empty = machine("");
+    empty.user_data = None;
+    empty.traits.ami_id = Some("ami-0123456789abcdef0".to_owned());
+    let note = "note: the machine has no user data: a node without it joins only if the AMI starts a kubelet itself\n";
+    assert_has(&shown(&empty), &[note]);
+    empty.managed = Some(ManagedNodeGroup::default());
+    empty.traits.ami_id = None;
+    assert!(!shown(&empty).contains(note));
 }

@@ -152,6 +152,99 @@ fn a_message_that_only_cloud_init_reads_has_a_problem() {
 }
 
 #[test]
+fn signs_behind_the_end_of_a_message_are_one_problem() {
+    for (part, consequence) in [
+        (CONFIG, "nodeadm finds no end and rejects the whole message"),
+        (
+            SCRIPT,
+            "it belongs to the last part, whose script runs it as its last command, which fails",
+        ),
+    ] {
+        let text = message_of(part).replace("--//--", "--//--\\");
+        let line = text.lines().count();
+        assert_eq!(
+            problems(&text),
+            [format!(
+                "line {line} is not the end of the MIME message, as signs stand behind `--//--`: {consequence}; remove them"
+            )]
+        );
+        assert_has(&shown(&machine(&text)), &["expected: label a=b\n"]);
+    }
+}
+
+#[test]
+fn a_part_without_an_interpreter_does_not_run_on_al2023() {
+    let text = message_of(&format!(
+        "{CONFIG}\n--//\nContent-Type: text/x-shellscript\n\necho hi\n"
+    ));
+    assert_eq!(
+        problems(&text),
+        [
+            "part-002 does not begin with `#!`: AL2023 cannot execute it (`Exec format error`), and nothing in it runs; begin it with \
+             `#!/bin/bash`"
+        ]
+    );
+    for right in [
+        text.replace("echo hi", "#!/bin/sh\necho hi"),
+        text.replace("echo hi\n", ""),
+        text.replace("x-shellscript", "x-include-url"),
+    ] {
+        assert_eq!(problems(&right), [""; 0], "{right}");
+    }
+}
+
+/// Python ends the header before the mark, so the message is one part of plain text.
+#[test]
+fn a_mark_before_the_header_is_one_note() {
+    let text = format!("\u{feff}{}", message_of(SCRIPT));
+    let imported = crate::tests::read_with("user-data", text.as_bytes(), &[]).unwrap();
+    let shown = shown(&imported.machines[0]);
+    assert_has(
+        &shown,
+        &["note: the user data begins with a UTF-8 byte order mark"],
+    );
+    assert!(!shown.contains("reads the file as a MIME message"), "{shown}");
+}
+
+/// nodeadm reads the parts of the outer message (v20260304: `ParseMultipart`).
+#[test]
+fn a_node_config_in_an_inner_message_is_expected_and_missing() {
+    let inner = format!("{}\n--IN\n{CONFIG}\n--IN--\n", HEADER.replace("//", "IN"));
+    let other = CONFIG.replace("a=b", "c=d");
+    for (header, line) in [("", 11), ("Content-Type: text/x-shellscript\n\n", 13)] {
+        let message = message_of(&format!("{header}{inner}"));
+        let with_other = message_of(&format!("{header}{inner}\n--//\n{other}"));
+        for text in [message, with_other] {
+            assert_eq!(
+                problems(&text),
+                [format!(
+                    "the NodeConfig in line {line} is in a MIME message that is a part itself: nodeadm reads only the parts of the outer \
+                     message and does not find it; move its part to the outer message"
+                )]
+            );
+            let shown = shown(&machine(&text));
+            assert_has(
+                &shown,
+                &[
+                    "adopted: cluster name demo\n",
+                    "expected: label a=b: has no effect where it stands",
+                    "image: al2023\n",
+                ],
+            );
+            assert_eq!(
+                shown.contains("expected: label c=d\n"),
+                text.contains("c=d"),
+                "{shown}"
+            );
+        }
+    }
+    // cloud-init runs the scripts of an inner message.
+    let of_scripts = inner.replace(CONFIG, "Content-Type: text/x-shellscript\n\n#!/bin/sh\necho\n");
+    let text = message_of(&format!("{other}\n--//\n{of_scripts}"));
+    assert_eq!(problems(&text), [""; 0], "{text}");
+}
+
+#[test]
 fn a_lost_node_config_with_a_cluster_is_not_one_of_a_managed_group() {
     let script = "Content-Type: text/x-shellscript\n\n#!/bin/bash\necho first\n";
     let closed = message_of(script) + &format!("\n--//\n{CONFIG}\n--//--\n");

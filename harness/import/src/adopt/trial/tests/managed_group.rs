@@ -22,6 +22,27 @@ fn a_managed_group_gets_the_part_of_eks() {
 }
 
 #[test]
+fn the_name_of_a_managed_group_that_the_file_does_not_name_is_a_stand_in() {
+    let mut machine = machine("");
+    machine.user_data = None;
+    let mut text = |name: Option<&str>| {
+        machine.managed = Some(ManagedNodeGroup {
+            name: name.map(str::to_owned),
+            ..ManagedNodeGroup::default()
+        });
+        shown(&machine)
+    };
+    let line = "chosen: node group name workers, a stand-in: the file states none\n";
+    assert_has(
+        &text(None),
+        &[line, "expected: label eks.amazonaws.com/nodegroup=workers\n"],
+    );
+    for named in [text(Some("blue")), text(Some("workers"))] {
+        assert!(!named.contains("node group name"), "{named}");
+    }
+}
+
+#[test]
 fn a_message_without_a_word_about_a_kubelet_is_for_a_managed_node_group() {
     let echo = machine(&message("echo hello"));
     assert_has(

@@ -1,5 +1,6 @@
 //! Scenarios and reports of whole machines.
 
+mod calls;
 mod cluster;
 mod lost_parts;
 mod managed_group;
@@ -128,6 +129,18 @@ fn requests_without_a_token_meet_a_choice_that_is_named() {
     let chosen = "chosen: metadata tokens required";
     assert!(shown(&machine(&text(""))).contains(chosen));
     assert!(!shown(&machine(&text("-H \"X-aws-ec2-metadata-token: $t\""))).contains(chosen));
+    let of_eks = "which the launch templates of EKS require";
+    assert!(shown(&machine(&text(""))).contains(of_eks));
+    let kubeadm = text("").replace(
+        "/etc/eks/bootstrap.sh demo",
+        "kubeadm join a.example.com:6443 --token x",
+    );
+    let kubeadm = shown(&machine(&kubeadm));
+    assert_has(
+        &kubeadm,
+        &["metadata tokens required, because the file does not state whether its AMI requires them"],
+    );
+    assert!(!kubeadm.contains(of_eks), "{kubeadm}");
 }
 
 #[test]

@@ -330,6 +330,23 @@ fn what_a_part_behind_the_end_states_is_expected_and_missing() {
     assert!(!shown.contains("begins a part"), "{shown}");
 }
 
+#[test]
+fn values_that_a_program_prints_are_not_filled_in() {
+    let text = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: %s\n    cidr: %s\n";
+    let read = |text: &str| crate::tests::read_with("node.yaml", text.as_bytes(), &[]);
+    let printed = shown(&read(text).unwrap().machines[0]);
+    assert_has(
+        &printed,
+        &[
+            "values that are not filled in: line 5",
+            "line 6",
+            "hint: a program prints the user data",
+        ],
+    );
+    // Other text that is not YAML.
+    assert!(read(&text.replace("%s", "[")).is_err());
+}
+
 /// nodeadm compares the type of a part with the one of NodeConfigs (v20260304: `ParseMultipart`).
 #[test]
 fn a_node_config_in_a_part_of_another_type_is_expected_and_missing() {

@@ -1,0 +1,67 @@
+//! The architecture of an AMI, and whether its instance type has it.
+
+use nodejoin_core::vocabulary::ec2_type::ec2_type;
+
+/// Parts of a parameter of SSM that name an architecture.
+const ARCHITECTURES: [(&str, &str); 4] = [
+    ("/arm64/", "arm64"),
+    ("/amazon-linux-2-arm64/", "arm64"),
+    ("/x86_64/", "x86_64"),
+    ("/amazon-linux-2/", "x86_64"),
+];
+/// Beginnings of the public parameters of AWS.
+const PARAMETERS: [&str; 2] = ["/aws/service/eks/", "/aws/service/bottlerocket/"];
+
+/// What is wrong with an AMI that a parameter of SSM names and an instance type.
+pub(crate) fn mismatch(image: &str, instance_type: &str) -> Option<String> {
+    if !PARAMETERS.iter().any(|parameter| image.contains(parameter)) {
+        return None;
+    }
+    let (_, of_image) = ARCHITECTURES.iter().find(|(part, _)| image.contains(part))?;
+    let of_type = &ec2_type(instance_type)?.architectures;
+    (!of_type.iter().any(|one| one == of_image)).then(|| {
+        format!(
+            "the AMI of `{image}` is one for {of_image}, and the instance type {instance_type} has {}: EC2 does not start the instance",
+            of_type.join(" and ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_needs_an_ami_of_its_architecture() {
+        let al2023 = |architecture: &str| {
+            format!(
+                "resolve:ssm:/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/{architecture}/standard/recommended/image_id"
+            )
+        };
+        let al2 = |name: &str| format!("/aws/service/eks/optimized-ami/1.31/{name}/recommended/image_id");
+        let bottlerocket = "resolve:ssm:/aws/service/bottlerocket/aws-k8s-1.31/arm64/latest/image_id";
+        for (image, instance_type) in [
+            (&al2023("arm64"), "m5.large"),
+            (&al2023("x86_64"), "m6g.large"),
+            (&al2("amazon-linux-2"), "m6g.large"),
+            (&al2("amazon-linux-2-arm64"), "m5.large"),
+            (&bottlerocket.to_owned(), "m5.large"),
+        ] {
+            let problem = mismatch(image, instance_type).unwrap_or_default();
+            assert!(
+                problem.contains("EC2 does not start the instance"),
+                "{image} {problem}"
+            );
+        }
+        for (image, instance_type) in [
+            (&al2023("arm64"), "m6g.large"),
+            (&al2023("x86_64"), "m5.large"),
+            (&al2("amazon-linux-2-gpu"), "m6g.large"),
+            (&al2023("arm64"), "m99.large"),
+            (&"/mine/arm64/image".to_owned(), "m5.large"),
+            (&"ami-0123456789abcdef0".to_owned(), "m5.large"),
+        ] {
+            assert_eq!(mismatch(image, instance_type), None, "{image}");
+        }
+    }
+}
