@@ -37,7 +37,7 @@ pub(super) fn read(
     Ok(machine)
 }
 
-/// `Fn::Base64` of a text, or base64. Empty text and `AWS::NoValue` are no user data.
+/// `Fn::Base64` of a text, or base64. Empty text and `AWS::NoValue` count as no user data.
 fn user_data(template: &Template<'_>, field: &Tree) -> Result<Vec<u8>, ImportError> {
     if let Some(plain) = field.get("Fn::Base64") {
         template.check_substituted(plain)?;
