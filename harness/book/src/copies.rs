@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::read;
+use crate::files::read;
 
 /// A file and its page.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use nodejoin_core::plan::Plan;
 use nodejoin_core::vocabulary::cause_facts::Proof;
 use serde::Deserialize;
 
+use crate::files::read;
 use crate::markdown::{code, outside_code};
-use crate::read;
 
 /// A broken script of `fixtures/broken.yaml`, as far as it proves a cause.
 #[derive(Deserialize)]

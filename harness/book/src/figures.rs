@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::files::read;
 use crate::markdown::code;
-use crate::read;
 
 pub(crate) const PAGE: &str = "docs/src/internals/figures.md";
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use nodejoin_core::plan::Plan;
 use nodejoin_core::run::coverage;
 
+use crate::files::read;
 use crate::markdown::{code, outside_code, table};
-use crate::read;
 
 pub(crate) fn page(repository: &Path, plans: &[Plan]) -> Result<String, String> {
     let mut flows: BTreeMap<&str, Vec<&Plan>> = BTreeMap::new();

@@ -6,6 +6,7 @@
 //! | `copies` | files of the repository's root, with links that work in the book |
 //! | `diagnoses` | causes of a stopped join, with the scenarios that prove them |
 //! | `figures` | the catalogue in the page of figures |
+//! | `files` | none: it reads files of the repository |
 //! | `flows` | flows, their scenarios and what these prove |
 //! | `scenario` | keys of a scenario file, from its JSON schema |
 //! | `settings` | flags, environment variables and keys of `nodejoin.yaml` |
@@ -17,6 +18,7 @@ mod commands;
 mod copies;
 mod diagnoses;
 mod figures;
+mod files;
 mod flows;
 pub mod links;
 mod markdown;
@@ -90,9 +92,4 @@ fn plans(repository: &Path) -> Result<Vec<Plan>, String> {
     let found = nodejoin_core::scenario::discover(&[repository.join("scenarios")], &disk)
         .map_err(|error| error.with_hints())?;
     nodejoin_core::scenario::load_all(&found, &disk).map_err(|error| error.with_hints())
-}
-
-fn read(repository: &Path, path: &str) -> Result<String, String> {
-    std::fs::read_to_string(repository.join(path))
-        .map_err(|error| format!("could not read `{path}`: {error}"))
 }

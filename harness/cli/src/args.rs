@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use nodejoin_core::plan::ids::RunId;
 use nodejoin_core::plan::{ImagePlan, ProviderName};
@@ -28,6 +28,12 @@ pub struct Args {
     pub time_factor: TimeFactor,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The arguments of the command line, with their help texts.
+#[must_use]
+pub fn command() -> clap::Command {
+    Args::command()
 }
 
 /// Parses the time factor. An empty environment variable counts as unset.

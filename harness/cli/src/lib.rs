@@ -27,19 +27,14 @@ mod schema_args;
 
 use std::process::ExitCode;
 
+pub use args::command;
 pub use library::{LibraryError, Nodejoin, NodejoinBuilder, ScenarioReport, ScenarioRequest, scenario_tests};
 pub use nodejoin_core::diagnosis::Cause;
 pub use nodejoin_core::judge::verdict::Verdict;
 pub use nodejoin_core::plan::ProviderName;
 pub use nodejoin_core::run::settings::EvidenceWhen;
 
-use clap::{CommandFactory as _, Parser as _};
-
-/// The arguments of the command line, with their help texts.
-#[must_use]
-pub fn command() -> clap::Command {
-    args::Args::command()
-}
+use clap::Parser as _;
 
 /// Parses the command line of this process and runs it.
 #[must_use]

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-use crate::Failed;
+use crate::failed::Failed;
 use crate::sign::{HOST, RoleCredentials};
 
 /// The request and the server that receives it.

@@ -10,12 +10,14 @@
 
 mod bare;
 mod client;
+mod failed;
 mod sign;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use client::{Line, Seen};
+use failed::Failed;
 use nodejoin_core::input::files::Disk;
 use nodejoin_core::run::time_factor::TimeFactor;
 use nodejoin_core::scenario::default_account;
@@ -27,8 +29,6 @@ const TURNS: usize = 5;
 const METADATA_CLIENTS: usize = 200;
 const EC2_CLIENTS: usize = 16;
 const PATH: &str = "/latest/meta-data/instance-id";
-
-type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main]
 async fn main() -> Result<(), Failed> {

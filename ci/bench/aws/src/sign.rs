@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use crate::Failed;
+use crate::failed::Failed;
 
 /// The caller that signs requests to EC2.
 pub(crate) const HOST: &str = "ec2.eu-west-1.amazonaws.com";

@@ -5,9 +5,11 @@
     reason = "a failed precondition ends the test with a panic"
 )]
 
+mod circles;
 mod dependencies;
 mod duplicates;
 mod fixtures;
+mod graph;
 mod modules;
 mod names;
 mod packages;

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nodejoin_checks::{Rust, files};
 
+use crate::graph::{Graph, reaches};
 use crate::ratchet::assert_at_most;
 
 /// Modules that take part in a cycle, by crate.
 const MAXIMUM: &[(&str, usize)] = &[];
-
-type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// The uses between the top-level modules of each crate.
 fn graphs() -> BTreeMap<String, Graph> {
@@ -85,21 +84,6 @@ fn word(text: &str) -> String {
     text.chars()
         .take_while(|c| c.is_alphanumeric() || *c == '_')
         .collect()
-}
-
-fn reaches(graph: &Graph, from: &str, to: &str) -> bool {
-    let (mut open, mut seen) = (vec![from], BTreeSet::new());
-    while let Some(module) = open.pop() {
-        for next in graph.get(module).into_iter().flatten() {
-            if next == to {
-                return true;
-            }
-            if seen.insert(next.as_str()) {
-                open.push(next);
-            }
-        }
-    }
-    false
 }
 
 #[test]

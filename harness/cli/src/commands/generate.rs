@@ -6,7 +6,7 @@ use std::path::Path;
 use clap_complete::Shell;
 use nodejoin_core::run::exit_code::ExitCode;
 
-use crate::args::{CompletionsArgs, ManArgs};
+use crate::args::{CompletionsArgs, ManArgs, command};
 use crate::process;
 
 /// Name of the program in both.
@@ -20,7 +20,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> ExitCode {
 
 fn completion_script(shell: Shell) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut crate::command(), PROGRAM, &mut script);
+    clap_complete::generate(shell, &mut command(), PROGRAM, &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn man(args: &ManArgs) -> ExitCode {
 /// One page for the program and one for each command, such as `nodejoin-run.1`.
 fn write_pages(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    clap_mangen::generate_to(crate::command(), folder)
+    clap_mangen::generate_to(command(), folder)
 }
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn each_shell_completes_every_command() {
-        let commands: Vec<String> = crate::command()
+        let commands: Vec<String> = command()
             .get_subcommands()
             .map(|command| command.get_name().to_owned())
             .collect();
@@ -66,7 +66,7 @@ mod tests {
         write_pages(folder.path()).unwrap();
         let run = std::fs::read_to_string(folder.path().join("nodejoin-run.1")).unwrap();
         assert!(run.contains("fail\\-fast"), "{run}");
-        for command in crate::command().get_subcommands() {
+        for command in command().get_subcommands() {
             let page = folder.path().join(format!("nodejoin-{}.1", command.get_name()));
             assert!(page.is_file(), "{}", page.display());
         }

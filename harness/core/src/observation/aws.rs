@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Millis, Observation, ObservedEvent};
 use crate::vocabulary::aws_service::AwsService;
 use crate::vocabulary::service::Service;
 
@@ -136,16 +135,6 @@ impl AwsCall {
     #[must_use]
     pub fn is_refused_connection(&self) -> bool {
         self.status == 0 && self.operation == CONNECT
-    }
-}
-
-impl Observation {
-    /// The queries to the node's DNS resolver, with their times.
-    pub fn queries(&self) -> impl Iterator<Item = (Millis, &DnsQuery)> {
-        self.timeline.iter().filter_map(|seen| match &seen.what {
-            ObservedEvent::Dns(query) => Some((seen.at, query)),
-            _ => None,
-        })
     }
 }
 

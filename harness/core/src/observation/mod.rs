@@ -9,6 +9,7 @@
 //! | `image.rs` | what a node image has that the harness did not build |
 //! | `phases.rs` | how far the join got |
 //! | `power.rs` | reboots, and the end of the container |
+//! | `queries.rs` | which queries reached the DNS resolver |
 //! | `redirected.rs` | output that scripts send to files of their own |
 //! | `script_trace.rs` | which commands of shell scripts ran |
 //! | `translated.rs` | what the harness changed of a kubelet's settings |
@@ -20,6 +21,7 @@ mod image;
 mod node;
 pub mod phases;
 mod power;
+mod queries;
 mod redirected;
 mod script_trace;
 mod translated;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use super::{Edit, Operator};
+use super::edit::{Edit, Operator};
 use crate::{children, visit};
 
 /// Pairs of comparisons that decide otherwise.
