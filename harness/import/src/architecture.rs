@@ -2,6 +2,8 @@
 
 use nodejoin_core::vocabulary::ec2_type::ec2_type;
 
+use crate::machine::{StandIn, Traits};
+
 /// Parts of a parameter of SSM that name an architecture.
 const ARCHITECTURES: [(&str, &str); 4] = [
     ("/arm64/", "arm64"),
@@ -12,12 +14,27 @@ const ARCHITECTURES: [(&str, &str); 4] = [
 /// Beginnings of the public parameters of AWS.
 const PARAMETERS: [&str; 2] = ["/aws/service/eks/", "/aws/service/bottlerocket/"];
 
+/// The type of a machine for arm64 whose file states none.
+const ARM64_TYPE: &str = "m6g.large";
+
+/// Whether a parameter of SSM names an AMI for arm64.
+pub(crate) fn is_for_arm64(image: &str) -> bool {
+    of_image(image) == Some("arm64")
+}
+
+/// Gives a machine for arm64 a type that has it, if the file states none.
+pub(crate) fn add_arm64_type(traits: &mut Traits) {
+    if traits.instance_type.is_some() {
+        return;
+    }
+    traits.instance_type = Some(ARM64_TYPE.to_owned());
+    let text = format!("instance type {ARM64_TYPE}");
+    traits.stand_ins.insert(text, StandIn::NotStated);
+}
+
 /// What is wrong with an AMI that a parameter of SSM names and an instance type.
 pub(crate) fn mismatch(image: &str, instance_type: &str) -> Option<String> {
-    if !PARAMETERS.iter().any(|parameter| image.contains(parameter)) {
-        return None;
-    }
-    let (_, of_image) = ARCHITECTURES.iter().find(|(part, _)| image.contains(part))?;
+    let of_image = of_image(image)?;
     let of_type = &ec2_type(instance_type)?.architectures;
     (!of_type.iter().any(|one| one == of_image)).then(|| {
         format!(
@@ -25,6 +42,15 @@ pub(crate) fn mismatch(image: &str, instance_type: &str) -> Option<String> {
             of_type.join(" and ")
         )
     })
+}
+
+/// The architecture that a parameter of SSM names.
+fn of_image(image: &str) -> Option<&'static str> {
+    let is_of_aws = PARAMETERS.iter().any(|parameter| image.contains(parameter));
+    let (_, architecture) = ARCHITECTURES
+        .iter()
+        .find(|(part, _)| is_of_aws && image.contains(part))?;
+    Some(*architecture)
 }
 
 #[cfg(test)]

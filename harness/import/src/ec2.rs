@@ -66,9 +66,9 @@ fn version_machine(name: &str, version: &Tree) -> Result<Machine, ImportError> {
     }
     if let Some(group) = &mut machine.managed {
         let text = |key| version.text_at(&[key]);
-        group.launch_template = text("LaunchTemplateId")
-            .zip(text("VersionNumber"))
-            .map(|(id, number)| LaunchTemplateVersion { id, number });
+        if let Some((id, number)) = text("LaunchTemplateId").zip(text("VersionNumber")) {
+            group.launch_template = Some(LaunchTemplateVersion { id, number });
+        }
     }
     if version.get("DefaultVersion").is_some_and(Tree::is_true) {
         machine
@@ -92,6 +92,7 @@ pub(crate) fn launch_template(name: &str, data: &Tree) -> Result<Machine, Import
         machine.user_data = Some(from_base64(text, field.line())?).filter(|bytes| !bytes.is_empty());
     }
     machine.problems.extend(wrong_architecture(data));
+    add_type(&mut machine.traits, data);
     add_managed(&mut machine, data, Spelling::Pascal);
     Ok(machine)
 }
@@ -101,6 +102,14 @@ fn wrong_architecture(data: &Tree) -> Option<String> {
     architecture::mismatch(&data.text_at(&["ImageId"])?, &data.text_at(&["InstanceType"])?)
 }
 
+/// An AMI for arm64 does not start on the default type.
+fn add_type(traits: &mut Traits, data: &Tree) {
+    let image = data.text_at(&["ImageId"]);
+    if image.is_some_and(|image| architecture::is_for_arm64(&image)) {
+        architecture::add_arm64_type(traits);
+    }
+}
+
 /// A launch template without an AMI works in a managed node group only, where EKS adds the AMI and its own part. `data`
 /// is what the template states.
 pub(crate) fn add_managed(machine: &mut Machine, data: &Tree, spelling: Spelling) {
@@ -108,6 +117,7 @@ pub(crate) fn add_managed(machine: &mut Machine, data: &Tree, spelling: Spelling
         let tags = &machine.traits.tags;
         machine.managed = Some(ManagedNodeGroup {
             name: tags.get("eks:nodegroup-name").cloned(),
+            launch_template: Some(LaunchTemplateVersion::stand_in()),
             ..ManagedNodeGroup::default()
         });
         machine.notes.push(
@@ -199,6 +209,7 @@ pub(crate) fn instance_data(document: &Tree) -> Reading {
     traits.instance_profile = traits
         .instance_profile
         .or_else(|| document.text_at(&["IamInstanceProfile"]));
+    add_type(&mut traits, document);
     let machine = Machine {
         name: name.clone(),
         line: document.get("UserData").and_then(Tree::line),
@@ -367,12 +378,20 @@ pub(crate) fn is_all_spot(distribution: Option<&Tree>, [base, above]: [&str; 2])
     number(above).is_some_and(is_zero) && number(base).is_none_or(is_zero)
 }
 
-/// Most instances of a file are not nodes: one without signs of a cluster is not tried.
-pub(crate) fn not_a_node(instance: &Tree) -> ImportError {
+/// Whether a tag of an instance names a cluster.
+pub(crate) fn names_cluster(tags: &BTreeMap<String, String>) -> bool {
+    tags.keys().any(|key| key.starts_with("kubernetes.io/cluster/"))
+}
+
+/// Most instances of a file are not nodes: one without signs of a cluster is not tried. `tags` are its own.
+pub(crate) fn not_a_node(instance: &Tree, tags: &BTreeMap<String, String>) -> ImportError {
     ImportError::OutOfScope {
         line: instance.line(),
         what: "an instance that is not a node",
-        why: "its user data calls no bootstrap program, and no tag names a cluster",
+        why: match names_cluster(tags) {
+            true => "its user data calls no bootstrap program",
+            false => "its user data calls no bootstrap program, and no tag names a cluster",
+        },
         hint: "if it is a node, give its user data as a file",
     }
 }

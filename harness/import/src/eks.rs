@@ -234,16 +234,28 @@ impl EksPart {
             flags.push_str(&format!(" --max-pods={max_pods}"));
             pods = " --use-max-pods false";
         }
+        let family = self.ip_family_flags();
         format!(
             "Content-Type: text/x-shellscript; charset=\"us-ascii\"\n#!/bin/bash\nset -ex\nB64_CLUSTER_CA={}\n\
              API_SERVER_URL={}\nK8S_CLUSTER_DNS_IP={}\n/etc/eks/bootstrap.sh {} --kubelet-extra-args '{flags}' \
              --b64-cluster-ca $B64_CLUSTER_CA --apiserver-endpoint $API_SERVER_URL --dns-cluster-ip \
-             $K8S_CLUSTER_DNS_IP{pods}\n",
+             $K8S_CLUSTER_DNS_IP{pods}{family}\n",
             self.authority(),
             self.endpoint(),
             self.dns_ip(),
             self.name(),
         )
+    }
+
+    /// Without them, the script takes a cluster with a given endpoint for one of IPv4.
+    fn ip_family_flags(&self) -> String {
+        if self.cluster.ip_family != Some(IpFamily::Ipv6) {
+            return String::new();
+        }
+        let cidr = self.cluster.service_cidr.as_deref();
+        let cidr = cidr.filter(|cidr| cidr.contains(':'));
+        let cidr = cidr.map(|cidr| format!(" --service-ipv6-cidr {cidr}"));
+        format!(" --ip-family ipv6{}", cidr.unwrap_or_default())
     }
 
     fn al2023(&self) -> String {

@@ -45,6 +45,15 @@ pub enum ImportError {
     /// A launch template version that a controller replaces.
     #[error("`{machine}` is a placeholder version: no instance starts from it")]
     PlaceholderVersion { machine: String, hint: String },
+    /// The launch template with the user data is not in the file.
+    #[error("{}{}", at(.line), in_launch_template(.owner, .template))]
+    InLaunchTemplate {
+        line: Option<usize>,
+        /// Such as `the instance`.
+        owner: String,
+        /// By id or name.
+        template: String,
+    },
     /// The file defines no machine that runs user data.
     #[error("{format} without a machine: {why}")]
     NoMachine {
@@ -91,6 +100,7 @@ impl ImportError {
             | Self::UnknownUntilApply { .. }
             | Self::OnlyAHash { .. }
             | Self::PlaceholderVersion { .. }
+            | Self::InLaunchTemplate { .. }
             | Self::NoMachine { .. }
             | Self::OutOfScope { .. } => false,
         }
@@ -117,6 +127,12 @@ impl ImportError {
             | Self::PlaceholderVersion { hint, .. }
             | Self::NoMachine { hint, .. }
             | Self::Invalid { hint, .. } => hint.clone(),
+            Self::InLaunchTemplate { template, .. } => {
+                let by = if template.starts_with("lt-") { "id" } else { "name" };
+                format!(
+                    "give the output of `aws ec2 describe-launch-template-versions --launch-template-{by} {template}`"
+                )
+            }
             Self::OutOfScope { hint, .. } => (*hint).to_owned(),
             Self::OfUserData { error, .. } => error.hint(),
         }
@@ -129,6 +145,7 @@ impl ImportError {
             Self::UserDataInside { line, .. }
             | Self::OtherText { line, .. }
             | Self::NotRendered { line, .. }
+            | Self::InLaunchTemplate { line, .. }
             | Self::OutOfScope { line, .. }
             | Self::Invalid { line, .. } => *line,
             Self::NotRecognized { .. }
@@ -170,6 +187,11 @@ impl ImportError {
                 name,
                 kind,
             },
+            Self::InLaunchTemplate { owner, template, .. } => Self::InLaunchTemplate {
+                line: Some(number),
+                owner,
+                template,
+            },
             other @ (Self::NotRecognized { .. }
             | Self::UnknownUntilApply { .. }
             | Self::OnlyAHash { .. }
@@ -188,6 +210,7 @@ impl ImportError {
             Self::OfUserData { error, .. } => error.problem(),
             Self::UserDataInside { paths, .. } => inside(paths),
             Self::OtherText { name, kind, .. } => other_text(name, kind),
+            Self::InLaunchTemplate { owner, template, .. } => in_launch_template(owner, template),
             Self::NotRecognized { .. }
             | Self::UnknownUntilApply { .. }
             | Self::OnlyAHash { .. }
@@ -217,6 +240,10 @@ fn inside(paths: &[String]) -> String {
 
 fn other_text(name: &str, kind: &str) -> String {
     format!("`{name}` is {kind}, not user data")
+}
+
+fn in_launch_template(owner: &str, template: &str) -> String {
+    format!("the user data of {owner} is in launch template `{template}`")
 }
 
 fn at(line: &Option<usize>) -> String {

@@ -121,6 +121,8 @@ pub struct Machine {
     /// Texts such as `${name}` that the file leaves to a shell of the instance by an escape.
     pub literals: BTreeSet<String>,
     pub notes: Vec<String>,
+    /// What the node may have, and the verdict does not check.
+    pub not_checked: Vec<String>,
     /// Mistakes of the file that do not prevent a trial. They are repeated below a verdict.
     pub problems: Vec<String>,
     pub started_by: StartedBy,

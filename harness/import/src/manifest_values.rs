@@ -29,6 +29,25 @@ const OTHERS: [&str; 7] = [
 const WITH_STAND_INS: [&str; 3] = ["role", "instanceProfile", "nodeRole"];
 /// Ends of such keys: `preBootstrapCommands`, `subnetSelectorTerms`.
 const ENDS_OF_OTHERS: [&str; 4] = ["Command", "Commands", "Selector", "SelectorTerms"];
+/// Keys of groups, pools and classes whose values do not reach the node.
+const NOT_OF_NODE: [&str; 8] = [
+    "availabilityZones",
+    "disruption",
+    "expireAfter",
+    "iam",
+    "kmsKeyID",
+    "limits",
+    "tags",
+    "volumeKmsKeyID",
+];
+/// Keys of requirements that say where a node is, which no user data states.
+const PLACES: [&str; 5] = [
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "topology.k8s.aws/zone-id",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+];
 /// Variables that every shell has.
 const OF_SHELL: [&str; 4] = ["HOME", "HOSTNAME", "PWD", "USER"];
 
@@ -98,10 +117,15 @@ fn is_other(key: &str) -> bool {
 
 /// Adds the values of a tree that are one text, and must be filled in.
 fn add_values<'a>(tree: &'a Tree, values: &mut Vec<(&'a Tree, &'a str)>) {
-    for item in tree.items() {
+    let is_place = |item: &&Tree| {
+        item.text_at(&["key"])
+            .is_some_and(|key| PLACES.contains(&key.as_str()))
+    };
+    for item in tree.items().iter().filter(|item| !is_place(item)) {
         add_values(item, values);
     }
-    let needs_value = |key: &str| !is_other(key) && !WITH_STAND_INS.contains(&key);
+    let is_needless = |key: &str| WITH_STAND_INS.contains(&key) || NOT_OF_NODE.contains(&key);
+    let needs_value = |key: &str| !is_other(key) && !is_needless(key);
     for (_, value) in tree.entries().iter().filter(|(key, _)| needs_value(key)) {
         add_values(value, values);
     }
@@ -212,6 +236,33 @@ mod tests {
             let found: Vec<&str> = open_names(text).into_iter().map(|open| open.text).collect();
             assert_eq!(found, names, "{text}");
         }
+    }
+
+    #[test]
+    fn values_that_do_not_reach_the_node_are_not_needed() {
+        for text in [
+            "metadata: { name: a, tags: { owner: $OWNER } }\n",
+            "spec: { limits: { cpu: $CPU }, disruption: { budgets: [{ nodes: $NODES% }] } }\n",
+            "spec: { template: { spec: { expireAfter: $EXPIRE } } }\n",
+            "spec: { requirements: [{ key: topology.kubernetes.io/zone, operator: In, values: [$AZ] }] }\n",
+            "spec: { tags: { karpenter.sh/discovery: <<CLUSTER_NAME>> } }\n",
+            "nodeGroups: [{ availabilityZones: [$AZ], volumeKmsKeyID: $KEY, iam: { instanceRoleARN: $ROLE } }]\n",
+        ] {
+            let document = yaml(text).unwrap().remove(0);
+            assert!(check(&[&document]).is_ok(), "{text}");
+        }
+        for text in [
+            "spec: { requirements: [{ key: example.com/tier, operator: In, values: [$TIER] }] }\n",
+            "spec: { requirements: [{ key: node.kubernetes.io/instance-type, values: [$TYPE] }] }\n",
+            "nodeGroups: [{ labels: { team: $TEAM } }]\n",
+        ] {
+            let document = yaml(text).unwrap().remove(0);
+            assert!(check(&[&document]).is_err(), "{text}");
+        }
+        let document = yaml("spec: { tags: { a: $TAG } }\n").unwrap().remove(0);
+        let set = BTreeMap::from([("TAG".to_owned(), "b".to_owned())]);
+        let expected = yaml("spec: { tags: { a: b } }\n").unwrap().remove(0);
+        assert_eq!(filled(&document, &set).to_json(), expected.to_json());
     }
 
     #[test]

@@ -169,14 +169,16 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
     )?;
     // Other tools fill in such names themselves.
     let is_of_tool = |document: &&Tree| {
-        [
+        let is_of_one = [
             karpenter::is_manifest,
             eksctl::is_manifest,
             rancher::is_manifest,
             ack::is_manifest,
         ]
         .iter()
-        .any(|is_manifest| is_manifest(document))
+        .any(|is_manifest| is_manifest(document));
+        // What is out of scope needs no values.
+        is_of_one && !karpenter::is_pool_of_auto_mode(document)
     };
     let of_tools: Vec<&Tree> = manifests.iter().copied().filter(is_of_tool).collect();
     manifest_values::check(&of_tools)?;

@@ -92,7 +92,7 @@ fn role(traits: &Traits) -> Option<String> {
     let role = traits.role.as_ref()?;
     let role = role.split_once(":role/").map_or(role.as_str(), |(_, path)| path);
     // A name that is not filled in is not one: IAM has none with these signs.
-    (!role.is_empty() && !role.contains(['$', '<'])).then(|| role.to_owned())
+    (!role.is_empty() && !role.contains(['$', '<', '{'])).then(|| role.to_owned())
 }
 
 /// A mapping other than the default one must name a role.

@@ -29,7 +29,7 @@ const PRINTERS: [&str; 14] = [
 /// Beginnings of names of functions that print.
 const PRINTER_BEGINS: [&str; 3] = ["log", "echo_", "print_"];
 /// Commands whose arguments are patterns: they fill in names of a template themselves.
-const PATTERNS: [&str; 6] = ["sed", "perl", "awk", "gawk", "grep", "egrep"];
+const PATTERNS: [&str; 7] = ["sed", "perl", "ruby", "awk", "gawk", "grep", "egrep"];
 /// Words before a command.
 const BEFORE: [&str; 13] = [
     "-", "!", "if", "elif", "then", "else", "do", "while", "until", "sudo", "command", "exec", "time",
@@ -124,8 +124,9 @@ impl AngleReader {
         if (is_further || is_printer(command)) && !is_written(rest) {
             return false;
         }
-        let (words, word) = match before.rfind(char::is_whitespace) {
-            Some(blank) => before.split_at(blank + 1),
+        let blank = before.char_indices().rfind(|(_, c)| c.is_whitespace());
+        let (words, word) = match blank {
+            Some((at, blank)) => before.split_at(at + blank.len_utf8()),
             None => ("", before),
         };
         let last = words.trim_end().rsplit(char::is_whitespace).next();
@@ -162,7 +163,7 @@ fn is_telling(name: &str, before: &str, of: LineOf) -> bool {
 }
 
 /// The command of a text, without what can be before it.
-fn command(text: &str) -> &str {
+pub(super) fn command(text: &str) -> &str {
     let is_before = |word: &&str| {
         let is_assignment = word.split_once('=').is_some_and(|(name, _)| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -175,7 +176,7 @@ fn command(text: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
 
-fn is_printer(command: &str) -> bool {
+pub(super) fn is_printer(command: &str) -> bool {
     PRINTERS.contains(&command) || PRINTER_BEGINS.iter().any(|begin| command.starts_with(begin))
 }
 

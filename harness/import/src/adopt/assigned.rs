@@ -5,13 +5,47 @@ use std::collections::BTreeSet;
 use crate::here_document::HereDocument;
 
 /// Files of the system, which set names of their own.
-const SYSTEM_FILES: [&str; 2] = ["/etc/environment", "/etc/os-release"];
+const SYSTEM_FILES: [&str; 2] = [ENVIRONMENT, OS_RELEASE];
+/// An AMI can set any name in it. Those of a template are in small letters.
+const ENVIRONMENT: &str = "/etc/environment";
+const OS_RELEASE: &str = "/etc/os-release";
+/// Names of os-release(5), and those that Amazon Linux and Ubuntu add.
+const OF_OS_RELEASE: [&str; 26] = [
+    "ANSI_COLOR",
+    "BUG_REPORT_URL",
+    "BUILD_ID",
+    "CPE_NAME",
+    "DEFAULT_HOSTNAME",
+    "DOCUMENTATION_URL",
+    "HOME_URL",
+    "ID",
+    "ID_LIKE",
+    "IMAGE_ID",
+    "IMAGE_VERSION",
+    "LOGO",
+    "NAME",
+    "PLATFORM_ID",
+    "PRETTY_NAME",
+    "PRIVACY_POLICY_URL",
+    "SUPPORT_END",
+    "SUPPORT_URL",
+    "UBUNTU_CODENAME",
+    "VARIANT",
+    "VARIANT_ID",
+    "VENDOR_NAME",
+    "VENDOR_URL",
+    "VERSION",
+    "VERSION_CODENAME",
+    "VERSION_ID",
+];
 
 /// The names that a script sets.
 pub(super) struct Assigned {
     by_script: BTreeSet<String>,
     /// Those of here-documents with their first lines: such a file sets nothing before it exists.
     by_documents: Vec<(usize, BTreeSet<String>)>,
+    /// Whether the script reads `/etc/environment`.
+    has_environment: bool,
 }
 
 impl Assigned {
@@ -37,16 +71,19 @@ impl Assigned {
         let by_documents = documents
             .into_iter()
             .map(|(number, document)| Some((number, assigned(&document)?)));
+        let mut read = text.lines().flat_map(system_files);
         Some(Self {
             by_script: assigned(&script)?,
             by_documents: by_documents.collect::<Option<_>>()?,
+            has_environment: read.any(|file| file == ENVIRONMENT),
         })
     }
 
     /// Whether the script sets a name, or a here-document before this line does.
     pub(super) fn has(&self, name: &str, number: usize) -> bool {
         let mut before = self.by_documents.iter().filter(|(first, _)| *first < number);
-        self.by_script.contains(name) || before.any(|(_, names)| names.contains(name))
+        let is_of_environment = self.has_environment && !name.contains(|c: char| c.is_ascii_lowercase());
+        is_of_environment || self.by_script.contains(name) || before.any(|(_, names)| names.contains(name))
     }
 }
 
@@ -54,6 +91,9 @@ impl Assigned {
 fn assigned(text: &str) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for line in text.lines().map(str::trim) {
+        if system_files(line).contains(&OS_RELEASE) {
+            names.extend(OF_OS_RELEASE.map(str::to_owned));
+        }
         let mut words = line.split_whitespace();
         let first = words.next().unwrap_or_default();
         // Files of the system, which set names of their own.
@@ -89,4 +129,18 @@ fn assigned(text: &str) -> Option<BTreeSet<String>> {
         }
     }
     Some(names)
+}
+
+/// The files of the system that a line reads into the shell.
+fn system_files(line: &str) -> Vec<&'static str> {
+    let words = line.split([' ', '\t', ';', '(', ')', '`', '&', '|']);
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let is_comment = line.trim_start().starts_with('#');
+    let has = |file: &&str| {
+        let mut pairs = words.windows(2);
+        let is_read =
+            |pair: &[&str]| ["source", "."].contains(&pair[0]) && pair[1].trim_matches(['"', '\'']) == *file;
+        !is_comment && pairs.any(is_read)
+    };
+    SYSTEM_FILES.into_iter().filter(has).collect()
 }

@@ -37,7 +37,10 @@ pub(crate) fn calls_bootstrap_program(text: &str) -> bool {
     };
     script.commands.iter().chain(&script.arrays).any(is_call)
         || script.documents.iter().any(|text| is_bootstrap_script(text))
-        || script.variables.values().any(|value| value == BOOTSTRAP)
+        || script
+            .variables
+            .values()
+            .any(|value| value.split(' ').next() == Some(BOOTSTRAP))
 }
 
 /// The calls of a script, in order.
@@ -51,7 +54,16 @@ pub(crate) fn calls(script: &ShellScript) -> Vec<BootstrapCall> {
     let found: Vec<BootstrapCall> = calls.collect();
     match found.is_empty() {
         // A function may run it.
-        true => script.arrays.iter().filter_map(call).collect(),
+        true => {
+            let calls = script.arrays.iter().filter_map(call);
+            // It may have more arguments.
+            calls
+                .map(|call| BootstrapCall {
+                    is_open: true,
+                    ..call
+                })
+                .collect()
+        }
         false => found,
     }
 }

@@ -13,6 +13,9 @@
 //! | `assigned` | names that a script sets |
 //! | `angle_names` | `<name>` where a value belongs |
 //! | `name_marks` | marks of templates where a name of the cluster stands |
+//! | `printed_documents` | here-documents whose text is for a reader |
+//! | `replaced_marks` | marks that a command of the script fills in |
+//! | `kubernetes_settings` | which lines of settings are those of Kubernetes |
 //! | `placeholders` | places in user data that are not filled in |
 //! | `report` | a line of the report, and what it is about |
 //! | `file_name` | the name of a machine as a name of files |
@@ -85,6 +88,7 @@ mod kubelet_fields;
 mod kubelet_flag_names;
 mod kubelet_flags;
 mod kubelet_start;
+mod kubernetes_settings;
 mod lost_flags;
 mod lost_lines;
 mod lost_parts;
@@ -100,7 +104,9 @@ mod not_nodes;
 mod open_values;
 mod outpost;
 mod placeholders;
+mod printed_documents;
 mod region;
+mod replaced_marks;
 mod report;
 mod shell;
 mod stack;

@@ -97,17 +97,6 @@ pub(super) fn is_place(before: &str, is_config: bool) -> bool {
     call.len() < value.len() && (FLAGS.contains(&word) || is_of_eks || is_bootstrap_script(word))
 }
 
-/// Whether a command of the text puts a value into the place of a mark.
-pub(super) fn is_replaced(text: &str, mark: &str) -> bool {
-    let separators = ['/', '|', '#', ',', '@', '~', '!', ':'];
-    let mut commands = separators.iter().map(|sign| format!("s{sign}{mark}{sign}"));
-    let is_call = |line: &str| line.contains(".replace(") && line.contains(mark);
-    is_mark(mark)
-        && (commands.any(|command| text.contains(&command))
-            || text.contains(&format!("//{mark}/"))
-            || text.lines().any(is_call))
-}
-
 fn is_inside(inside: &str, begin: &str) -> bool {
     let is_plain = |byte: u8| {
         byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) || (byte == b' ' && begin == BRACKET)
@@ -177,23 +166,6 @@ mod tests {
         ] {
             assert_eq!(mark_at(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn a_mark_that_a_command_fills_in_is_not_open() {
-        let config = "name: __CLUSTER__\n";
-        for command in [
-            "sed -i \\\n  -e 's|__CLUSTER__|demo|' /x",
-            "echo ${TEXT//__CLUSTER__/demo}",
-            "text = text.replace('__CLUSTER__', name)",
-        ] {
-            assert!(
-                is_replaced(&format!("{config}{command}\n"), "__CLUSTER__"),
-                "{command}"
-            );
-        }
-        assert!(!is_replaced(config, "__CLUSTER__"));
-        assert!(!is_replaced("s/<cluster>/x/", "<cluster>"));
     }
 
     #[test]

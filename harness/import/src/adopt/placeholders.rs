@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use super::angle_names::{AngleReader, LineOf};
 use super::assigned::Assigned;
+use super::kubernetes_settings::KubernetesLines;
 use super::name_marks;
+use super::printed_documents::DocumentReader;
+use super::replaced_marks;
 use crate::here_document::HereDocument;
 use crate::words::OF_AUTHENTICATOR;
 
@@ -143,15 +146,28 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
     let mut angles = AngleReader::default();
     let (mut is_node_config, mut is_call, mut is_continued) = (kind == Kind::Settings, false, false);
     let mut document: Option<HereDocument> = None;
+    let mut reader = DocumentReader::Program;
+    let mut settings = KubernetesLines::default();
     for (number, line) in (1..).zip(text.lines()) {
+        let is_of_kubernetes = kind == Kind::Settings && settings.read(line);
+        let is_for_person = reader == DocumentReader::Person;
         let is_filled = document.as_ref().is_some_and(|document| document.is_filled);
         match &document {
             Some(begun) if line.trim() == begun.end => {
                 document = None;
+                reader = DocumentReader::Program;
                 is_node_config = kind == Kind::Settings;
             }
+            Some(_) if reader == DocumentReader::Absent => continue,
             Some(_) => {}
-            None => document = HereDocument::begun(line),
+            None => {
+                document = HereDocument::begun(line);
+                let is_end = |line: &str| document.as_ref().is_some_and(|begun| line.trim() == begun.end);
+                // Without its end, it is none.
+                if text.lines().skip(number).any(is_end) {
+                    reader = DocumentReader::of(line);
+                }
+            }
         }
         if line.starts_with("--") || line.trim() == "---" {
             is_node_config = false;
@@ -172,14 +188,18 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
         }
         // A call with its flags on further lines.
         let is_further = is_call && is_continued;
-        is_call = is_call_or_value(line) || is_whole_value(line) || is_further;
+        // A call in a text for a person is none. A NodeConfig in it can be one that a function writes.
+        let is_text = is_for_person && !is_node_config;
+        is_call = !is_text && (is_call_or_value(line) || is_whole_value(line) || is_further);
         is_continued = line.trim_end().ends_with('\\');
         let of = match (is_node_config, is_further) {
             (true, _) => LineOf::Config,
             (false, true) => LineOf::Call,
             (false, false) => LineOf::Other,
         };
-        texts.extend(angles.read(line, of));
+        if !is_text {
+            texts.extend(angles.read(line, of));
+        }
         if is_call || is_node_config {
             let words = line.split(|c: char| !c.is_ascii_alphanumeric());
             texts.extend(words.filter(|word| is_crossed_out(word)).map(str::to_owned));
@@ -196,14 +216,16 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
         };
         texts.extend(dollars(line, &scope));
         let is_field = is_node_config && is_name_or_cidr(line);
-        texts.extend(formats(line, kind == Kind::Settings || is_field));
+        if !is_text {
+            texts.extend(formats(line, is_of_kubernetes || is_field));
+        }
         found.extend(texts.into_iter().map(|text| Placeholder {
             line: number,
             place: format!("line {number}"),
             text,
         }));
     }
-    found.retain(|one| !angles.is_filled(&one.text) && !name_marks::is_replaced(text, &one.text));
+    found.retain(|one| !angles.is_filled(&one.text) && !replaced_marks::is_replaced(text, &one.text));
     found
 }
 

@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 
 use super::wrappers::{SHELLS, behind_wrappers};
 use arrays::{ArrayAssignment, Arrays};
+use hidden::Hidden;
 
 mod array_reading;
 mod arrays;
+mod changes;
 mod documents;
+mod hidden;
+mod splitting;
 
 /// Stands for text that only a run would produce, such as `$(curl ...)`.
 pub(crate) const UNKNOWN: char = '\u{e000}';
@@ -45,29 +49,12 @@ pub(crate) struct ShellCommand {
 pub(crate) fn read(text: &str) -> ShellScript {
     let lines = documents::lines(text);
     let (text, numbers, documents) = documents::without_documents(&lines);
-    let rest: Vec<char> = text.chars().collect();
-    let breaks = (0..rest.len()).filter(|at| rest[*at] == '\n').collect();
-    let mut reader = Reader {
-        rest,
-        breaks,
-        numbers,
-        at: 0,
-        start: 0,
-        depth: 0,
-        variables: BTreeMap::new(),
-        exported: Vec::new(),
-        arrays: Arrays::default(),
-        assigned: Vec::new(),
-        script: ShellScript {
-            documents,
-            ..ShellScript::default()
-        },
-    };
-    while let Some(words) = reader.words() {
-        reader.command(words);
-    }
+    // What a function changes is hidden in the whole script: the second reading begins with what the first one finds.
+    let hidden = Reader::of(&text, &numbers, Hidden::default()).hidden;
+    let reader = Reader::of(&text, &numbers, hidden);
     ShellScript {
         lines: lines.into_iter().map(str::to_owned).collect(),
+        documents,
         variables: reader.variables,
         exported: reader.exported,
         ..reader.script
@@ -107,15 +94,49 @@ struct Reader {
     start: usize,
     /// Of `if`, loops and functions: what is set in them may not be set.
     depth: usize,
+    /// Round brackets that are open.
+    brackets: usize,
+    /// Whether the command at this place is in round brackets: another process runs it.
+    is_in_brackets: bool,
+    /// Whether values outside of quotes stay one word: `eval` splits them itself.
+    keeps_blanks: bool,
     variables: BTreeMap<String, String>,
     exported: Vec<String>,
     arrays: Arrays,
     /// Arrays that the command at this place assigns.
     assigned: Vec<ArrayAssignment>,
+    hidden: Hidden,
     script: ShellScript,
 }
 
 impl Reader {
+    /// Reads a text whose lines have these numbers.
+    fn of(text: &str, numbers: &[usize], hidden: Hidden) -> Self {
+        let rest: Vec<char> = text.chars().collect();
+        let breaks = (0..rest.len()).filter(|at| rest[*at] == '\n').collect();
+        let mut reader = Self {
+            rest,
+            breaks,
+            numbers: numbers.to_vec(),
+            at: 0,
+            start: 0,
+            depth: 0,
+            brackets: 0,
+            is_in_brackets: false,
+            keeps_blanks: false,
+            variables: BTreeMap::new(),
+            exported: Vec::new(),
+            arrays: Arrays::default(),
+            assigned: Vec::new(),
+            hidden,
+            script: ShellScript::default(),
+        };
+        while let Some(words) = reader.words() {
+            reader.command(words);
+        }
+        reader
+    }
+
     fn peek(&self) -> Option<char> {
         self.rest.get(self.at).copied()
     }
@@ -136,21 +157,26 @@ impl Reader {
                 Some(' ' | '\t' | '\r') => self.at += 1,
                 Some('\\') if self.rest.get(self.at + 1) == Some(&'\n') => self.at += 2,
                 Some('#') => self.skip_line(),
-                Some('\n' | ';' | '&' | '|' | '(' | ')') => {
+                Some(end @ ('\n' | ';' | '&' | '|' | '(' | ')')) => {
                     self.next();
+                    self.brackets += usize::from(end == '(');
+                    self.brackets = self.brackets.saturating_sub(usize::from(end == ')'));
                     return Some(words);
                 }
                 Some('<' | '>') => self.redirection(&mut words),
                 Some(_) => {
-                    if words.is_empty() {
+                    if words.is_empty() && self.assigned.is_empty() {
                         self.start = self.at;
+                        self.is_in_brackets = self.brackets > 0;
                     }
+                    self.keeps_blanks &= !words.is_empty();
+                    self.keeps_blanks |= words.last().is_some_and(|word| word == "eval");
                     match self.array_words() {
                         Some(elements) => words.extend(elements),
                         None => {
                             let word = self.word();
                             if !self.is_array(&word) {
-                                words.push(word);
+                                words.extend(Self::fields(&word));
                             }
                         }
                     }
@@ -208,7 +234,7 @@ impl Reader {
                 }
                 '\'' if self.is_closed('\'') => self.single_quoted(&mut word),
                 '"' if self.is_closed('"') => self.double_quoted(&mut word),
-                '$' => self.dollar(&mut word),
+                '$' => self.unquoted(&mut word),
                 '`' if self.is_closed('`') => self.backquoted(&mut word),
                 c => {
                     self.next();
@@ -339,7 +365,11 @@ impl Reader {
             }
             words.remove(0);
         }
+        self.hide_changed(&words);
         self.assign_arrays(&words);
+        if let [word] = &words[..] {
+            words = vec![self.appended(word).unwrap_or_else(|| word.clone())];
+        }
         let is_export = words.first().is_some_and(|word| word == "export");
         if matches!(
             words.first().map(String::as_str),
@@ -375,6 +405,10 @@ impl Reader {
         let name = match assignment(word) {
             Some((name, value)) => {
                 self.arrays.forget(&name);
+                // `IFS` has the characters that end a word.
+                if !self.is_certain() || name == "IFS" {
+                    self.hidden.add(&name);
+                }
                 // A value that depends on a condition is known only if it is the same as without it.
                 let is_certain = self.depth == 0 || self.variables.get(&name) == Some(&value);
                 let value = if is_certain { value } else { UNKNOWN.to_string() };

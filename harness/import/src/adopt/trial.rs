@@ -121,6 +121,9 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         let text = format!("`{path}`, which only Bottlerocket itself runs");
         line(&mut report, AdoptionKind::NotChecked, text);
     }
+    for text in &machine.not_checked {
+        line(&mut report, AdoptionKind::NotChecked, text);
+    }
     for text in cloud_config_keys::without_effect(own, !machine.traits.volumes.is_empty()) {
         line(&mut report, AdoptionKind::NotChecked, text);
     }

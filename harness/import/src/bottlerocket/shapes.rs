@@ -1,5 +1,5 @@
-//! The settings of Bottlerocket outside of `settings.kubernetes`: their keys and types, from its models of 2023 and its
-//! documentation since. A release rejects all of its user data for one value of another type.
+//! The settings of Bottlerocket outside of `settings.kubernetes`: their keys and types, from its models and its
+//! documentation. A release rejects all of its user data for one value of another type.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -82,9 +82,14 @@ pub(super) const TABLES: &[(&str, Shape)] = &[
     (
         "container-runtime",
         Shape::Keys(&[
+            // A number of bytes, or a text such as `64mb`.
+            ("concurrent-download-chunk-size", ANY),
+            ("concurrent-layer-fetch-buffer", ANY),
             ("enable-unprivileged-icmp", SWITCH),
             ("enable-unprivileged-ports", SWITCH),
+            ("log-level", TEXT),
             ("max-concurrent-downloads", NUMBER),
+            ("max-concurrent-unpacks", NUMBER),
             ("max-container-log-line-size", NUMBER),
             ("snapshotter", TEXT),
         ]),
@@ -106,6 +111,8 @@ pub(super) const TABLES: &[(&str, Shape)] = &[
     (
         "kernel",
         Shape::Keys(&[
+            ("drivers", ANY),
+            ("hugepages", ANY),
             ("lockdown", Shape::Word(&["none", "integrity", "confidentiality"])),
             (
                 "modules",
@@ -126,13 +133,22 @@ pub(super) const TABLES: &[(&str, Shape)] = &[
     (
         "network",
         Shape::Keys(&[
+            ("disable-ipv6", TEXTS),
             ("hostname", TEXT),
             ("hosts", ANY),
             ("https-proxy", TEXT),
             ("no-proxy", TEXTS),
         ]),
     ),
-    ("ntp", Shape::Keys(&[("options", TEXTS), ("time-servers", TEXTS)])),
+    (
+        "ntp",
+        Shape::Keys(&[
+            ("logging", TEXTS),
+            ("options", TEXTS),
+            // A list of names, a list of tables, or a table of such tables.
+            ("time-servers", ANY),
+        ]),
+    ),
     (
         "pki",
         Shape::Names(&Shape::Keys(&[

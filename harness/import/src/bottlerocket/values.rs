@@ -85,6 +85,8 @@ const OTHER_SIGNALS: [&str; 2] = ["containerfs.", "allocatableMemory."];
 const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 /// Length of the names and values of labels.
 const LENGTH: usize = 63;
+/// Length of the name of a cluster.
+const CLUSTER_LENGTH: usize = 100;
 /// Length of the domain before the name of a label.
 const DOMAIN: usize = 253;
 
@@ -151,7 +153,7 @@ impl ValueRule {
             },
             Self::Duration => is_duration(text),
             Self::Address => text.parse::<IpAddr>().is_ok(),
-            Self::ClusterName => is_word(text),
+            Self::ClusterName => is_cluster_name(text),
             Self::Label => text.is_empty() || is_word(text),
             Self::Taint => is_taint(text),
         }
@@ -168,7 +170,10 @@ impl ValueRule {
             }
             Self::Duration => "a duration, such as `1h30m` or `10s`".to_owned(),
             Self::Address => "an address".to_owned(),
-            Self::ClusterName | Self::Label => format!(
+            Self::ClusterName => format!(
+                "at most {CLUSTER_LENGTH} letters, digits, `-` and `_`, with a letter or digit at the beginning"
+            ),
+            Self::Label => format!(
                 "at most {LENGTH} letters, digits, `-`, `_` and `.`, with a letter or digit at both ends"
             ),
             Self::Taint => "`VALUE:EFFECT` or `:EFFECT`".to_owned(),
@@ -210,6 +215,15 @@ fn texts(value: &toml::Value) -> Vec<String> {
         _ => None,
     };
     values.iter().filter_map(text).collect()
+}
+
+/// The rule of EKS.
+fn is_cluster_name(text: &str) -> bool {
+    text.len() <= CLUSTER_LENGTH
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
 /// The name or the value of a label.
@@ -285,7 +299,7 @@ mod tests {
 
     #[test]
     fn rules_are_those_of_the_models() {
-        let long = "a".repeat(64);
+        let (long, too_long) = ("a".repeat(64), "a".repeat(101));
         for (rule, good, bad) in [
             (
                 ValueRule::Quantity,
@@ -319,7 +333,18 @@ mod tests {
                 &["", "more-chars_here.now", "1"],
                 &[".bad", "bad.", "bad value!", &long],
             ),
-            (ValueRule::ClusterName, &["demo"], &["", "de mo"]),
+            (
+                ValueRule::ClusterName,
+                &[
+                    "demo",
+                    "1",
+                    "trailing-dash-",
+                    "under_score_",
+                    &long,
+                    &too_long[..CLUSTER_LENGTH],
+                ],
+                &["", "de mo", "bad.", "a.b", "-bad", "_bad", &too_long],
+            ),
             (
                 ValueRule::Taint,
                 &["value:NoSchedule", ":NoSchedule", "a-b:Schedule"],

@@ -6,7 +6,7 @@ use crate::error::ImportError;
 use crate::group_refusals::{GroupWithTemplate, Spelling};
 use crate::known_fields::meant;
 use crate::machine::{AmiFamily, CapacityType, LaunchTemplateVersion, Machine, ManagedNodeGroup, StartedBy};
-use crate::tree::Tree;
+use crate::tree::{Tree, TreeValue};
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
 /// Where a group names its launch template or launch configuration.
@@ -27,6 +27,9 @@ const TEMPLATES: &[&[&str]] = &[
         "LaunchTemplateSpecification",
         "LaunchTemplateName",
     ],
+    // Of an item of a fleet.
+    &["LaunchTemplateSpecification", "LaunchTemplateId"],
+    &["LaunchTemplateSpecification", "LaunchTemplateName"],
     &["LaunchConfigurationName"],
 ];
 
@@ -240,5 +243,22 @@ pub(super) fn used_template(template: &Template<'_>, properties: &Tree) -> Optio
         .text_at(&["Ref"])
         .filter(|name| template.resource(name).is_some())
         .or_else(|| field.text_at(&["Fn::GetAtt", "0"]))
-        .or_else(|| template.text_of(field).ok())
+        .or_else(|| Some(field.get("Fn::GetAtt")?.text()?.split_once('.')?.0.to_owned()))
+        .or_else(|| Some(id_of(template, field, template.text_of(field).ok()?)))
+}
+
+/// The logical id of the launch template that a function such as `Fn::If` chooses, else the text itself.
+fn id_of(template: &Template<'_>, field: &Tree, used: String) -> String {
+    let returned = |id: &str| {
+        let reference = vec![("Ref".to_owned(), field.replaced_by_text(id))];
+        template.text_of(&field.replaced(TreeValue::Map(reference))).ok()
+    };
+    let is_template = |resource: &Tree| {
+        let kind = resource.text_at(&["Type"]);
+        kind.as_deref() == Some("AWS::EC2::LaunchTemplate")
+    };
+    let resources = template.resources().iter();
+    let mut templates = resources.filter(|(_, resource)| is_template(resource));
+    let found = templates.find(|(id, _)| returned(id).as_ref() == Some(&used));
+    found.map(|(id, _)| id.clone()).unwrap_or(used)
 }

@@ -1,16 +1,32 @@
-//! Instances, also those that start from a launch template of the same file.
+//! Instances and fleets, also those that start from a launch template of the same file.
 
-use super::groups::used_template;
+use super::launch_templates::{is_of_type, launch_template, outside};
 use super::properties::{contains, read};
 use super::template::{Template, at};
-use crate::ec2::{key_and_value, not_a_node};
+use crate::ec2::{key_and_value, names_cluster, not_a_node};
 use crate::error::ImportError;
 use crate::machine::{Machine, System};
 use crate::text::joins;
 use crate::tree::{Tree, TreeValue};
 
 const INSTANCE: &str = "AWS::EC2::Instance";
-const LAUNCH_TEMPLATE: &str = "AWS::EC2::LaunchTemplate";
+/// Fleets, and where each has its launch templates.
+const FLEETS: [(&str, &[&str]); 2] = [
+    ("AWS::EC2::EC2Fleet", &["LaunchTemplateConfigs"]),
+    (
+        "AWS::EC2::SpotFleet",
+        &["SpotFleetRequestConfigData", "LaunchTemplateConfigs"],
+    ),
+];
+
+/// What the text of user data has that bootstraps a node, in small letters.
+const BOOTSTRAP_WORDS: [&str; 5] = [
+    "/etc/eks/bootstrap.sh",
+    "nodeadm init",
+    "kubeadm join",
+    "node.eks.aws/",
+    "[settings.kubernetes",
+];
 
 /// The machine of an instance. One without signs of a cluster is not tried.
 pub(super) fn instance(template: &Template<'_>, properties: &Tree) -> Result<Machine, ImportError> {
@@ -19,13 +35,38 @@ pub(super) fn instance(template: &Template<'_>, properties: &Tree) -> Result<Mac
     let known = template.evaluate_known(properties);
     let tags = known.items_at(&["Tags"]).iter().filter_map(key_and_value);
     machine.traits.tags.extend(tags);
-    let bytes = machine.user_data.clone().unwrap_or_default();
-    let is_node_of_windows =
-        machine.system == System::Windows && contains(template, &whole, "start-eksbootstrap");
-    if joins(&String::from_utf8_lossy(&bytes)) || is_node_of_windows {
+    if bootstraps(template, &whole, &machine) {
         return Ok(machine);
     }
-    Err(not_a_node(properties))
+    let tags = &machine.traits.tags;
+    let elsewhere = outside(template, properties).filter(|_| inherits(properties));
+    Err(match elsewhere {
+        Some(used) if names_cluster(tags) => ImportError::InLaunchTemplate {
+            line: properties.line(),
+            owner: "the instance".to_owned(),
+            template: used,
+        },
+        Some(_) => ImportError::OutOfScope {
+            line: properties.line(),
+            what: "an instance that is not a node",
+            why: "no tag names a cluster, and its user data is in a launch template outside of the file",
+            hint: "if it is a node, give the output of `aws ec2 describe-launch-template-versions`",
+        },
+        None => not_a_node(properties, tags),
+    })
+}
+
+/// Whether the user data of a machine with these properties joins a cluster.
+fn bootstraps(template: &Template<'_>, properties: &Tree, machine: &Machine) -> bool {
+    let bytes = machine.user_data.as_deref().unwrap_or_default();
+    let is_node_of_windows =
+        machine.system == System::Windows && contains(template, properties, "start-eksbootstrap");
+    joins(&String::from_utf8_lossy(bytes)) || is_node_of_windows
+}
+
+/// Whether an instance has the user data of its launch template: its own replaces it.
+fn inherits(properties: &Tree) -> bool {
+    properties.get("UserData").is_none()
 }
 
 /// The properties of an instance, and those of its launch template that it does not state itself.
@@ -42,37 +83,64 @@ fn with_launch_template(template: &Template<'_>, properties: &Tree) -> Tree {
     at(properties, TreeValue::Map(entries.collect()))
 }
 
-/// Whether an instance of the file starts from the launch template with this logical id.
-pub(super) fn instances_start_from(template: &Template<'_>, id: &str) -> bool {
-    let is_created = |resource: &Tree| {
-        let holds = resource.get("Condition").map(|name| template.condition(name));
-        !matches!(holds, Some(Ok(false)))
-    };
-    let mut resources = template.resources().iter().map(|(_, resource)| resource);
-    resources.any(|resource| {
-        let properties = resource
-            .get("Properties")
-            .filter(|_| is_of_type(resource, INSTANCE));
-        let used = properties.and_then(|properties| launch_template(template, properties));
-        used.is_some_and(|(used, _)| used == id) && is_created(resource)
-    })
+/// What starts from a launch template without a group.
+pub(super) struct DirectUsers<'a> {
+    /// The properties of instances.
+    instances: Vec<&'a Tree>,
+    has_fleet: bool,
 }
 
-/// The launch template of the file from which an instance starts, with its logical id.
-fn launch_template<'a>(template: &Template<'a>, properties: &Tree) -> Option<(&'a str, &'a Tree)> {
-    let used = used_template(template, properties)?;
-    let has_name = |resource: &Tree| {
-        let name = resource.at(&["Properties", "LaunchTemplateName"]);
-        name.and_then(|name| template.text_of(name).ok()).as_ref() == Some(&used)
-    };
-    let mut templates = template
-        .resources()
-        .iter()
-        .filter(|(_, resource)| is_of_type(resource, LAUNCH_TEMPLATE));
-    let (id, resource) = templates.find(|(id, resource)| *id == used || has_name(resource))?;
-    Some((id.as_str(), resource))
+impl<'a> DirectUsers<'a> {
+    /// Those of the launch template with this logical id.
+    pub(super) fn of(template: &Template<'a>, id: &str) -> Self {
+        let is_created = |resource: &Tree| {
+            let holds = resource.get("Condition").map(|name| template.condition(name));
+            !matches!(holds, Some(Ok(false)))
+        };
+        let starts = |tree: &Tree| {
+            let used = launch_template(template, tree);
+            used.is_some_and(|(used, _)| used == id)
+        };
+        let mut users = Self {
+            instances: Vec::new(),
+            has_fleet: false,
+        };
+        for (_, resource) in template.resources() {
+            let Some(properties) = resource.get("Properties") else {
+                continue;
+            };
+            if is_of_type(resource, INSTANCE) && starts(properties) && is_created(resource) {
+                users.instances.push(properties);
+            }
+            for (fleet, path) in FLEETS {
+                users.has_fleet |= is_of_type(resource, fleet)
+                    && properties.items_at(path).iter().any(starts)
+                    && is_created(resource);
+            }
+        }
+        users
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.instances.is_empty() && !self.has_fleet
+    }
+
+    /// Whether the instances stand for the launch template: one of them and nothing else has its user data, or it is
+    /// not for nodes.
+    pub(super) fn replace(&self, template: &Template<'_>, data: &Tree) -> bool {
+        if self.instances.is_empty() {
+            return false;
+        }
+        let has_heir = self.instances.iter().any(|properties| inherits(properties));
+        (has_heir && !self.has_fleet) || !is_for_nodes(template, data)
+    }
 }
 
-fn is_of_type(resource: &Tree, kind: &str) -> bool {
-    resource.text_at(&["Type"]).as_deref() == Some(kind)
+/// Whether the data of a launch template bootstraps nodes. Without a value that the template does not state, its words
+/// count.
+fn is_for_nodes(template: &Template<'_>, data: &Tree) -> bool {
+    match read(template, &[], data) {
+        Ok(machine) => bootstraps(template, data, &machine),
+        Err(_) => BOOTSTRAP_WORDS.iter().any(|word| contains(template, data, word)),
+    }
 }

@@ -1,7 +1,8 @@
 //! The machines of a template.
 
 use super::groups::StackGroup;
-use super::instances::{instance, instances_start_from};
+use super::instances::{DirectUsers, instance};
+use super::launch_templates::outside;
 use super::properties::{add_named_cluster, base, is_windows, read};
 use super::template::{Template, invalid};
 use crate::ec2::add_managed;
@@ -112,6 +113,10 @@ fn add_resource(
         }
         "AWS::EC2::Instance" => reading.add(name, instance(template, properties).map(named)),
         "AWS::EKS::Nodegroup" => {
+            if let Some(used) = outside(template, properties) {
+                reading.add(name, Err(in_launch_template(id, properties, used)));
+                return;
+            }
             let group = groups
                 .iter()
                 .find(|group| group.name == id && !group.has_template());
@@ -125,6 +130,15 @@ fn add_resource(
             }
         }
         _ => {}
+    }
+}
+
+/// The error for a node group whose launch template the file does not define.
+fn in_launch_template(id: &str, properties: &Tree, used: String) -> ImportError {
+    ImportError::InLaunchTemplate {
+        line: properties.line(),
+        owner: format!("node group `{id}`"),
+        template: used,
     }
 }
 
@@ -146,7 +160,7 @@ fn users<'g, 'a>(
 type GroupMachine<'g> = (Option<&'g str>, Result<Machine, ImportError>);
 
 /// A launch template of several groups is a machine for each of them. One that instances alone start from is a machine
-/// for none: the instances are.
+/// for none: the instances are, unless they replace the user data by their own.
 fn templates<'g>(
     template: &Template<'_>,
     groups: &'g [StackGroup<'_>],
@@ -155,16 +169,23 @@ fn templates<'g>(
 ) -> Vec<GroupMachine<'g>> {
     let data = properties.get("LaunchTemplateData").unwrap_or(properties);
     let users = users(template, groups, id, properties);
-    if users.is_empty() && instances_start_from(template, id) {
+    let direct = users.is_empty().then(|| DirectUsers::of(template, id));
+    if direct
+        .as_ref()
+        .is_some_and(|direct| direct.replace(template, data))
+    {
         return Vec::new();
     }
     let machine = match read(template, &users, data) {
         Ok(machine) => machine,
         Err(error) => return vec![(None, Err(error))],
     };
-    if users.is_empty() {
+    if let Some(direct) = direct {
         let mut machine = machine;
-        add_managed(&mut machine, &template.evaluate_known(data), Spelling::Pascal);
+        // What starts from it directly is in no managed node group, and can add the AMI.
+        if direct.is_empty() {
+            add_managed(&mut machine, &template.evaluate_known(data), Spelling::Pascal);
+        }
         return vec![(None, Ok(machine))];
     }
     let with_group = |group: &&'g StackGroup<'_>| {

@@ -11,7 +11,8 @@
 //! | `place.rs` | region and account of a stack |
 //! | `machines.rs` | the machines of a template |
 //! | `properties.rs` | user data and traits of a machine by its properties |
-//! | `instances.rs` | instances, also those of a launch template |
+//! | `instances.rs` | instances and fleets, also those of a launch template |
+//! | `launch_templates.rs` | launch templates of the file, and those outside of it |
 //! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
 //! | `stack.rs` | the stack that `cfn-init` on a machine reads |
 //! | `folder.rs` | a folder of `cdk synth` |
@@ -22,6 +23,7 @@ mod evaluate;
 mod folder;
 mod groups;
 mod instances;
+mod launch_templates;
 mod machines;
 mod missing;
 mod place;

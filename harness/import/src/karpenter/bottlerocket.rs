@@ -100,17 +100,17 @@ fn replaced(kubernetes: &toml::Table, options: &NodeOptions<'_>) -> Vec<String> 
             .max_pods
             .map_or_else(|| "the number of the type".to_owned(), |own| own.to_string());
         notes.push(format!(
-            "`settings.kubernetes.max-pods = {pods}` of `spec.userData` has no effect: Karpenter writes {own} in its place; \
-             state `maxPods` in `spec.kubelet`"
+            "`settings.kubernetes.max-pods = {pods}` of `spec.userData` has no effect: Karpenter writes {own} in its place{}",
+            options.advice_about_pods()
         ));
     }
     // The setting can be a list, too.
     let dns = kubernetes.get("cluster-dns-ip");
     if let Some(dns) = dns.filter(|dns| dns.as_str() != options.cluster.dns_ip.as_deref()) {
         notes.push(format!(
-            "`settings.kubernetes.cluster-dns-ip = {dns}` of `spec.userData` has no effect: in its place Karpenter writes {}; state \
-             `clusterDNS` in `spec.kubelet`",
-            options.named_dns()
+            "`settings.kubernetes.cluster-dns-ip = {dns}` of `spec.userData` has no effect: in its place Karpenter writes {}{}",
+            options.named_dns(),
+            options.advice_about_dns()
         ));
     }
     notes

@@ -32,9 +32,10 @@ pub(super) fn is_kept(label: &str) -> bool {
 pub(super) fn notes(pool: &NodePool<'_>) -> Vec<String> {
     let labels = pool.labels().into_iter();
     let kept = labels.filter(|(label, _)| is_kept(label) && !WELL_KNOWN.contains(&label.as_str()));
-    let notes = kept.map(|(label, value)| {
+    let note = |(label, value): (String, String)| {
         let is_accepted = AFTER_THE_JOIN.iter().any(|domain| is_in(&label, domain));
-        let later = "give it to the Node after the join, which is not checked: a kubelet may not set it itself";
+        let later =
+            "give it to the Node after the join, which is not checked: a kubelet may not set it itself";
         match is_accepted {
             true => format!("the label {label}={value}: Karpenter's controllers {later}"),
             false => format!(
@@ -43,16 +44,20 @@ pub(super) fn notes(pool: &NodePool<'_>) -> Vec<String> {
                 pool.name
             ),
         }
-    });
-    let of_type = pool.labels_of_type();
-    let of_type = (!of_type.is_empty()).then(|| {
+    };
+    kept.map(note).collect()
+}
+
+/// What the verdict does not check: labels of the instance type that requirements state.
+pub(super) fn not_checked(pool: &NodePool<'_>) -> Option<String> {
+    let labels = pool.labels_of_type();
+    (!labels.is_empty()).then(|| {
         format!(
-            "requirements of the instance type are not part of the user data: Karpenter's controllers give the Node the labels of its \
-             type after the join, which is not checked ({})",
-            of_type.join(", ")
+            "labels of the instance type ({}): requirements are not part of the user data, and Karpenter's controllers give these labels \
+             to the Node after the join",
+            labels.join(", ")
         )
-    });
-    notes.chain(of_type).collect()
+    })
 }
 
 fn is_of_kubernetes(label: &str) -> bool {

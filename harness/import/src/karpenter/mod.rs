@@ -55,6 +55,11 @@ pub(crate) fn is_auto_mode(document: &Tree) -> bool {
     text("apiVersion").starts_with(&format!("{AUTO_MODE}/")) && text("kind") == "NodeClass"
 }
 
+/// Whether a manifest is a pool of EKS Auto Mode.
+pub(crate) fn is_pool_of_auto_mode(document: &Tree) -> bool {
+    NodePool::of(document).is_some_and(|pool| pool.group() == Some(AUTO_MODE))
+}
+
 /// Nodes of EKS Auto Mode have no user data.
 pub(crate) fn auto_mode(document: &Tree) -> ImportError {
     ImportError::OutOfScope {

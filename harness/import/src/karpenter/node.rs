@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 
 use super::fields::{check_class, check_pool};
-use super::labels::{is_kept, notes};
+use super::labels::{is_kept, not_checked, notes};
 use super::node_class::{NodeClass, one_of_all};
 use super::node_options::NodeOptions;
 use super::node_pool::NodePool;
@@ -14,6 +14,7 @@ use super::render::user_data;
 use super::replaced_dns::replaced_dns;
 use super::unknown_types::unknown_type;
 use crate::adopt::Stated;
+use crate::architecture::add_arm64_type;
 use crate::error::ImportError;
 use crate::input::Import;
 use crate::instance_types::max_pods;
@@ -67,6 +68,7 @@ impl KarpenterNode<'_> {
             check_pool_values(pool, self.is_converted)?;
         }
         let family = self.class.family()?;
+        self.class.check_custom_user_data()?;
         let options = self.options(family);
         let own = self.class.user_data();
         let mut machine = Machine {
@@ -99,12 +101,16 @@ impl KarpenterNode<'_> {
         if let Some(pool) = self.pool {
             traits.tags.insert(pool.label.to_owned(), pool.name.clone());
             machine.notes.extend(notes(pool));
+            machine.not_checked.extend(not_checked(pool));
             for tree in pool.instance_types() {
                 unknown_type(tree, &mut machine.notes, &mut machine.problems);
             }
         }
         traits.ami_family = Some(self.booted_family(family, &mut machine.notes));
         traits.instance_type = self.pool.and_then(NodePool::instance_type);
+        if self.pool.is_some_and(NodePool::is_arm64) || self.class.is_arm64() {
+            add_arm64_type(traits);
+        }
         traits.is_spot = self.pool.is_some_and(|pool| pool.capacity_type() == "spot");
         traits.taints = options.taints;
         traits.labels = options.labels;
@@ -207,7 +213,7 @@ impl KarpenterNode<'_> {
             .at(&["spec", "kubelet"])
             .or_else(|| self.pool.and_then(|pool| pool.kubelet));
         let instance_type = self.pool.and_then(NodePool::instance_type);
-        // Karpenter's own choice depends on pending pods.
+        // Karpenter's own choice depends on pending pods. The stand-in for arm64 has as many as the default type.
         let by_type = max_pods(instance_type.as_deref().unwrap_or(DEFAULT_INSTANCE_TYPE));
         let stated = kubelet.and_then(|kubelet| kubelet.text_at(&["maxPods"])?.parse().ok());
         let dns = kubelet.and_then(|kubelet| kubelet.text_at(&["clusterDNS", "0"]));

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::Tokens;
 
+use crate::architecture::is_for_arm64;
 use crate::ec2::{tokens, volumes};
 use crate::error::ImportError;
-use crate::machine::{AmiFamily, Traits};
+use crate::machine::{AmiFamily, FileFormat, Traits};
+use crate::text::{format, is_node_config};
 use crate::tree::Tree;
 use crate::words::{texts, version_of_image};
 
@@ -78,9 +80,23 @@ impl<'a> NodeClass<'a> {
     }
 
     fn word_of_alias(&self) -> Option<String> {
+        self.alias()?.split('@').next().map(str::to_owned)
+    }
+
+    /// Such as `al2023@latest`.
+    fn alias(&self) -> Option<String> {
         let terms = self.document.items_at(&["spec", "amiSelectorTerms"]).iter();
-        let alias = terms.filter_map(|term| term.text_at(&["alias"])).next()?;
-        alias.split('@').next().map(str::to_owned)
+        terms.filter_map(|term| term.text_at(&["alias"])).next()
+    }
+
+    /// Whether parameters of SSM name its AMIs, all for arm64.
+    pub(super) fn is_arm64(&self) -> bool {
+        let terms = self.document.items_at(&["spec", "amiSelectorTerms"]);
+        let is_arm64 = |term: &Tree| {
+            let parameter = term.text_at(&["ssmParameter"]);
+            parameter.is_some_and(|parameter| is_for_arm64(&parameter))
+        };
+        !terms.is_empty() && terms.iter().all(is_arm64)
     }
 
     /// The names of AMIs that it selects, if it selects all by name.
@@ -101,16 +117,61 @@ impl<'a> NodeClass<'a> {
         let Some((tree, name)) = template.and_then(|tree| Some((tree, tree.text()?))) else {
             return Ok(());
         };
+        let (problem, hint) = match name {
+            // The SDK of AWS refuses names of less than three letters.
+            "" => (
+                format!(
+                    "{} `{}` has an empty `launchTemplate`: Karpenter takes it for the name of a launch template, and starts no instance",
+                    self.kind, self.name
+                ),
+                "remove the field, or name the launch template".to_owned(),
+            ),
+            name => (
+                format!(
+                    "the user data of {} `{}` is in launch template `{name}`",
+                    self.kind, self.name
+                ),
+                format!(
+                    "give the output of `aws ec2 describe-launch-template-versions --launch-template-name {name}`"
+                ),
+            ),
+        };
+        Err(ImportError::Invalid {
+            line: tree.line(),
+            column: None,
+            problem,
+            hint,
+        })
+    }
+
+    /// Karpenter passes the user data of the family `Custom` on as it is, also to Bottlerocket.
+    ///
+    /// # Errors
+    /// An alias selects an AMI of Bottlerocket, and the user data is that of another system.
+    pub(super) fn check_custom_user_data(&self) -> Result<(), ImportError> {
+        let is_custom = self.family()? == AmiFamily::Custom;
+        let alias = self.alias().filter(|_| is_custom);
+        let alias = alias.filter(|_| self.family_of_alias() == Some(AmiFamily::Bottlerocket));
+        let user_data = self.user_data().and_then(|tree| Some((tree, tree.text()?)));
+        let (Some(alias), Some((tree, text))) = (alias, user_data) else {
+            return Ok(());
+        };
+        let other = match format(text) {
+            Some(FileFormat::BottlerocketSettings) => None,
+            None => is_node_config(text).then_some(FileFormat::NodeConfig),
+            other => other,
+        };
+        let Some(other) = other else { return Ok(()) };
         Err(ImportError::Invalid {
             line: tree.line(),
             column: None,
             problem: format!(
-                "the user data of {} `{}` is in launch template `{name}`",
+                "{} `{}` selects an AMI of Bottlerocket by the alias `{alias}`, and its `spec.userData` is {other}: Bottlerocket takes \
+                 settings in TOML alone",
                 self.kind, self.name
             ),
-            hint: format!(
-                "give the output of `aws ec2 describe-launch-template-versions --launch-template-name {name}`"
-            ),
+            hint: "name an alias of AL2023 or AL2, or write settings such as `[settings.kubernetes]`"
+                .to_owned(),
         })
     }
 

@@ -8,6 +8,7 @@ use crate::tree::Tree;
 use crate::words::{list, taint, texts};
 
 const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+const ARCHITECTURE: &str = "kubernetes.io/arch";
 const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
 const FAMILY: &str = "karpenter.k8s.aws/instance-family";
 const SIZE: &str = "karpenter.k8s.aws/instance-size";
@@ -95,10 +96,11 @@ impl<'a> NodePool<'a> {
         labels
     }
 
-    /// Labels of the instance type that requirements state, as `KEY=VALUE`.
+    /// Labels of the instance type that only requirements state, as `KEY=VALUE`.
     pub(super) fn labels_of_type(&self) -> Vec<String> {
         let required = self.required().into_iter();
-        let of_type = required.filter(|(key, _)| key.starts_with(OF_TYPE));
+        let own = self.labels();
+        let of_type = required.filter(|(key, _)| key.starts_with(OF_TYPE) && !own.contains_key(key));
         of_type.map(|(key, value)| format!("{key}={value}")).collect()
     }
 
@@ -141,6 +143,12 @@ impl<'a> NodePool<'a> {
     /// The instance types that a requirement allows.
     pub(super) fn instance_types(&self) -> Vec<&'a Tree> {
         self.allowed(INSTANCE_TYPE)
+    }
+
+    /// Whether the requirements allow the architecture arm64 alone.
+    pub(super) fn is_arm64(&self) -> bool {
+        let allowed = list_of(self.allowed(ARCHITECTURE));
+        !allowed.is_empty() && allowed.iter().all(|name| name == "arm64")
     }
 
     /// Karpenter prefers spot instances.

@@ -115,7 +115,7 @@ fn instance_machine(stack: &PulumiStack<'_>, instance: &PulumiResource<'_>) -> R
     let mut machine = with_user_data(stack, instance)?;
     let bytes = machine.user_data.clone().unwrap_or_default();
     if !joins(&String::from_utf8_lossy(&bytes)) {
-        return Err(not_a_node(instance.inputs));
+        return Err(not_a_node(instance.inputs, &machine.traits.tags));
     }
     surround(stack, instance, None, &mut machine.traits);
     Ok(machine)

@@ -9,7 +9,7 @@ use super::resource::TerraformResource;
 use super::user_data::{unknown_until_apply, user_data};
 use super::{cluster, groups};
 use crate::adopt::Stated;
-use crate::ec2::{add_managed, not_a_node, tokens, volumes};
+use crate::ec2::{add_managed, names_cluster, not_a_node, tokens, volumes};
 use crate::error::ImportError;
 use crate::group_refusals::Spelling;
 use crate::machine::{Machine, Traits};
@@ -134,13 +134,9 @@ fn instance_machine(
     machine.traits.tags = texts(instance.values.get("tags"));
     let bytes = machine.user_data.clone().unwrap_or_default();
     let content = String::from_utf8_lossy(&bytes);
-    let is_tagged = machine
-        .traits
-        .tags
-        .keys()
-        .any(|key| key.starts_with("kubernetes.io/cluster/"));
-    if !is_tagged && !text::joins(&content) {
-        return Err(not_a_node(instance.values));
+    let tags = &machine.traits.tags;
+    if !names_cluster(tags) && !text::joins(&content) {
+        return Err(not_a_node(instance.values, tags));
     }
     let cluster = named_cluster(file, &machine);
     surround(file, instance, cluster.as_deref(), &mut machine.traits);

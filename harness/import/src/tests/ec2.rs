@@ -245,3 +245,32 @@ fn an_ami_of_another_architecture_is_noted() {
         "{problems:?}"
     );
 }
+
+#[test]
+fn an_ami_for_arm64_has_a_stand_in_of_its_architecture() {
+    let types = |architecture: &str, more: &str| {
+        let image = format!("/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/{architecture}/standard");
+        let machine = machine(&versions(&format!(
+            r#"{{"ImageId": "resolve:ssm:{image}/recommended/image_id", {more} "UserData": "{}"}}"#,
+            base64(SCRIPT)
+        )));
+        let trial = crate::adopt(&machine, &std::collections::BTreeMap::new()).unwrap();
+        let texts = trial.report.into_iter().map(|line| line.text);
+        texts
+            .filter(|text| text.starts_with("instance type "))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        types("arm64", ""),
+        ["instance type m6g.large, a stand-in: the file states none"]
+    );
+    assert_eq!(
+        types("arm64", r#""InstanceType": "m7g.large","#),
+        ["instance type m7g.large"]
+    );
+    let other = types("x86_64", "");
+    assert!(
+        other[0].starts_with("instance type m5.large, as the file states none"),
+        "{other:?}"
+    );
+}

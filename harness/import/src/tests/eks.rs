@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use nodejoin_core::plan::aws::IpFamily;
+
 use super::SCRIPT;
 use crate::words::taint_of_text;
 use crate::{
@@ -73,6 +75,20 @@ fn labels_name_the_launch_template_of_the_user() {
     assert!(text.contains(&format!("{label}lt-0a20a0a4b58b2e7ee,")), "{text}");
     assert!(
         text.contains("eks.amazonaws.com/sourceLaunchTemplateVersion=3,"),
+        "{text}"
+    );
+}
+
+/// The script asks for the family only if endpoint or certificate authority is missing.
+#[test]
+fn al2_gets_the_family_of_an_ipv6_cluster() {
+    let mut machine = managed(AmiFamily::Al2, None);
+    assert!(!complete(&machine).contains("--ip-family"));
+    machine.traits.cluster.ip_family = Some(IpFamily::Ipv6);
+    let text = complete(&machine);
+    assert!(
+        text.contains(" --ip-family ipv6 --service-ipv6-cidr fd30:1c53:5f8a::/108\n")
+            && text.contains("K8S_CLUSTER_DNS_IP=fd30:1c53:5f8a::a\n"),
         "{text}"
     );
 }

@@ -207,9 +207,13 @@ fn bottlerocket_settings_are_merged() {
     let text = "  amiFamily: Bottlerocket\n  userData: |\n    [settings.kubernetes]\n    max-pods = 20\n";
     let notes = super::machine(&with_pool(text)).notes;
     assert!(
-        notes[0].contains("`settings.kubernetes.max-pods = 20`") && notes[0].contains("writes 17"),
+        notes[0].contains("`settings.kubernetes.max-pods = 20`")
+            && notes[0].ends_with("writes 17 in its place; state `maxPods` in `spec.kubelet`"),
         "{notes:?}"
     );
+    let stated = text.replace("  userData", "  kubelet: { maxPods: 42 }\n  userData");
+    let notes = super::machine(&with_pool(&stated)).notes;
+    assert!(notes[0].ends_with("writes 42 in its place"), "{notes:?}");
 }
 
 #[test]

@@ -63,6 +63,22 @@ fn settings_that_bottlerocket_rejects_are_refused() {
         SETTINGS.replace("max-pods", newer)
     );
     assert_eq!(machine(&newer).problems, [""; 0]);
+    let newest = "[settings.container-runtime]\nconcurrent-download-chunk-size = \"64mb\"\nlog-level = \"debug\"\n\
+                  concurrent-layer-fetch-buffer = 67108864\nmax-concurrent-unpacks = 3\n[settings.network]\ndisable-ipv6 = [\"eth0\"]\n\
+                  [settings.kernel.hugepages.static]\nessential = true\n2Mi = { count = \"512\" }\n\
+                  [settings.kernel.drivers.nvidia]\nbranch = \"lts\"\n[settings.ntp]\nlogging = [\"tracking\"]\n";
+    for servers in [
+        "time-servers = [\"169.254.169.123\"]\n",
+        "[[settings.ntp.time-servers]]\naddress = \"169.254.169.123\"\ndirective = \"server\"\noptions = [\"iburst\"]\n",
+        "[settings.ntp.time-servers.local]\naddress = \"169.254.169.123\"\n",
+    ] {
+        let problems = machine(&format!("{SETTINGS}{newest}{servers}")).problems;
+        assert_eq!(problems, [""; 0], "{servers}");
+    }
+    for name in ["trailing-dash-", "under_score_", &"a".repeat(100)] {
+        let named = machine(&SETTINGS.replace("demo", name));
+        assert_eq!(named.traits.cluster.name.as_deref(), Some(name));
+    }
     for (settings, problem) in [
         (
             "[settings.kernel.sysctl]\n\"vm.max_map_count\" = 262144\n",
@@ -108,6 +124,10 @@ fn settings_that_bottlerocket_rejects_are_refused() {
         (
             "max-pods = 9999999999",
             "max-pods`: expected a number from 0 to 4294967295",
+        ),
+        (
+            "cluster-name = \"bad.\"",
+            "cluster-name`: expected at most 100 letters",
         ),
         (
             "cluster-dns-ip = \"not-an-ip\"",

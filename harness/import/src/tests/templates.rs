@@ -154,6 +154,130 @@ fn an_instance_has_the_user_data_of_its_launch_template() {
     assert_eq!(names(&read(&other)), ["LT"]);
 }
 
+/// User data of an instance replaces that of its launch template.
+#[test]
+fn a_launch_template_is_tried_unless_an_instance_has_its_user_data() {
+    let instance = |name: &str, user_data: &str| {
+        format!(
+            "  {name}:\n    Type: AWS::EC2::Instance\n    Properties:\n      ImageId: ami-2\n      LaunchTemplate: {{ LaunchTemplateId: !Ref LT, Version: \"1\" }}\n{user_data}"
+        )
+    };
+    let own = format!("      UserData: {}\n", base64("#!/bin/bash\npacker build .\n"));
+    let builder = instance("Builder", &own);
+    let node = instance("Node", "");
+    let configs = "LaunchTemplateConfigs: [{ LaunchTemplateSpecification: { LaunchTemplateId: !Ref LT, Version: \"1\" } }]";
+    let fleet = format!("  Fleet:\n    Type: AWS::EC2::EC2Fleet\n    Properties: {{ {configs} }}\n");
+    let spot_fleet = format!(
+        "  Fleet:\n    Type: AWS::EC2::SpotFleet\n    Properties: {{ SpotFleetRequestConfigData: {{ {configs} }} }}\n"
+    );
+    for (more, expected) in [
+        (builder.clone(), vec!["LT"]),
+        (format!("{builder}{fleet}"), vec!["LT"]),
+        (format!("{builder}{node}"), vec!["Node"]),
+        (format!("{node}{fleet}"), vec!["LT", "Node"]),
+        (format!("{node}{spot_fleet}"), vec!["LT", "Node"]),
+    ] {
+        let imported = read(&format!("{}{more}", with_script(SCRIPT)));
+        assert_eq!(names(&imported), expected, "{more}");
+    }
+    let other = format!(
+        "{}{builder}{fleet}",
+        with_script("#!/bin/bash\nyum install -y jq\n")
+    );
+    assert!(refused("t.yaml", &other).contains("an instance that is not a node"));
+    // The instance can have the AMI.
+    let without = template(&format!("        UserData: {}\n", base64(SCRIPT)));
+    assert!(machine(&format!("{without}{builder}")).managed.is_none());
+    assert!(machine(&without).managed.is_some());
+}
+
+#[test]
+fn an_instance_of_a_launch_template_outside_of_the_file_is_named() {
+    let instance = |properties: &str| {
+        let tags = "Tags: [{ Key: kubernetes.io/cluster/demo, Value: owned }]";
+        format!(
+            "{HEAD}  Node:\n    Type: AWS::EC2::Instance\n    Properties:\n      {tags}\n      {properties}\n"
+        )
+    };
+    let outside = instance("LaunchTemplate: { LaunchTemplateId: lt-0aaa, Version: \"1\" }");
+    let tagged = refused("t.yaml", &outside);
+    assert!(
+        tagged.ends_with(
+            "the user data of the instance is in launch template `lt-0aaa`\n  hint: give the output of \
+             `aws ec2 describe-launch-template-versions --launch-template-id lt-0aaa`"
+        ),
+        "{tagged}"
+    );
+    let untagged = refused("t.yaml", &outside.replace("kubernetes.io/cluster/demo", "team"));
+    assert!(
+        untagged.contains(
+            "is out of scope: no tag names a cluster, and its user data is in a launch template outside of the file\n"
+        ),
+        "{untagged}"
+    );
+    let own = instance("UserData: !Base64 \"#!/bin/bash\\necho hi\\n\"");
+    let calls_none = refused("t.yaml", &own);
+    assert!(
+        calls_none.contains("is out of scope: its user data calls no bootstrap program\n"),
+        "{calls_none}"
+    );
+    let neither = refused("t.yaml", &own.replace("kubernetes.io/cluster/demo", "team"));
+    assert!(
+        neither.contains("its user data calls no bootstrap program, and no tag names a cluster\n"),
+        "{neither}"
+    );
+}
+
+#[test]
+fn a_group_of_a_launch_template_outside_of_the_file_is_named() {
+    let group = |reference: &str| {
+        format!(
+            "  NG:\n    Type: AWS::EKS::Nodegroup\n    Properties: {{ LaunchTemplate: {{ {reference} }} }}\n"
+        )
+    };
+    for (reference, used, option) in [
+        ("Id: lt-0abc, Version: \"4\"", "lt-0abc", "id lt-0abc"),
+        ("Name: shared", "shared", "name shared"),
+        ("Id: !If [Holds, lt-0abc, !Ref LT]", "lt-0abc", "id lt-0abc"),
+    ] {
+        let error = refused("t.yaml", &format!("{HEAD}{}", group(reference)));
+        let expected = format!(
+            "the user data of node group `NG` is in launch template `{used}`\n  hint: give the output of \
+             `aws ec2 describe-launch-template-versions --launch-template-{option}`"
+        );
+        assert!(error.ends_with(&expected), "{error}");
+        let both = read(&format!("{}{}", with_script(SCRIPT), group(reference)));
+        assert_eq!((names(&both), both.unread.len()), (vec!["LT"], 1));
+        assert!(
+            both.unread[0].name == "NG" && !both.unread[0].error.is_mistake(),
+            "{both:?}"
+        );
+    }
+    for reference in [
+        "Id: !Ref LT",
+        "Id: !GetAtt LT.LaunchTemplateId",
+        "Id: !If [Holds, !Ref LT, lt-0abc]",
+        "Name: nodes",
+        "Name: !Sub nodes",
+    ] {
+        let own = read(&format!("{}{}", with_script(SCRIPT), group(reference)));
+        assert_eq!(
+            (names(&own), own.unread.len()),
+            (vec!["LT"], 0),
+            "{reference}: {own:?}"
+        );
+        assert_eq!(
+            own.machines[0].started_by,
+            crate::StartedBy::NodeGroup,
+            "{reference}"
+        );
+    }
+    // The name of the launch template can be the one that the group states.
+    let unknown = format!("{}{}", with_script(SCRIPT), group("Name: shared"));
+    let unknown = read(&unknown.replace("LaunchTemplateName: nodes", "LaunchTemplateName: !Ref Missing"));
+    assert_eq!((names(&unknown), unknown.unread.len()), (vec!["LT"], 0));
+}
+
 #[test]
 fn a_name_that_needs_a_value_itself_is_not_asked_for() {
     for (value, name) in [
@@ -185,7 +309,13 @@ fn a_group_of_a_launch_template_has_its_labels_without_user_data() {
     let group = "  NG:\n    Type: AWS::EKS::Nodegroup\n    Properties: { LaunchTemplate: { Id: !Ref LT } }\n";
     let of_template = format!("{}{group}", template("        InstanceType: m5.large\n"));
     let alone = group.replace("{ LaunchTemplate: { Id: !Ref LT } }", "{ NodegroupName: ng }");
-    for (text, has_template) in [(of_template, true), (format!("{HEAD}{alone}"), false)] {
+    // It works in such a group alone.
+    let unused = template("        InstanceType: m5.large\n");
+    for (text, has_template) in [
+        (of_template, true),
+        (unused, true),
+        (format!("{HEAD}{alone}"), false),
+    ] {
         let managed = machine(&text).managed.unwrap();
         assert_eq!(managed.launch_template.is_some(), has_template, "{text}");
     }

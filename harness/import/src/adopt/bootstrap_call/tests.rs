@@ -23,6 +23,8 @@ fn name_and_flags_are_read_in_any_order() {
         "timeout 300 bash -x /etc/eks/bootstrap.sh demo --b64-cluster-ca CA --kubelet-extra-args --max-pods=3 || exit 1\n",
         "exec env A=b nice -n 5 /etc/eks/bootstrap.sh demo --b64-cluster-ca CA --kubelet-extra-args --max-pods=3\n",
         "ARGS=(demo --b64-cluster-ca CA)\nARGS+=(--kubelet-extra-args '--max-pods=3')\n/etc/eks/bootstrap.sh \"${ARGS[@]}\"\n",
+        "ARGS='demo --b64-cluster-ca CA'\nMORE='--kubelet-extra-args --max-pods=3'\n/etc/eks/bootstrap.sh $ARGS $MORE\n",
+        "MORE='--b64-cluster-ca CA'\nARGS=(demo $MORE)\n/etc/eks/bootstrap.sh ${ARGS[@]} --kubelet-extra-args --max-pods=3\n",
         "CALL=(/etc/eks/bootstrap.sh demo --b64-cluster-ca CA --kubelet-extra-args '--max-pods=3')\nretry \"${CALL[@]}\"\n",
     ] {
         let call = one(text);
@@ -190,6 +192,30 @@ fn a_call_without_the_name_of_a_cluster_is_named() {
         let notes = ignored(&format!("/etc/eks/bootstrap.sh {arguments}\n")).concat();
         assert!(!notes.contains("names no cluster"), "{arguments}: {notes}");
     }
+}
+
+#[test]
+fn what_only_a_run_shows_raises_no_note() {
+    for text in [
+        "append() { local -n a=$1; shift; a+=(\"$@\"); }\nARGS=(--use-max-pods false)\nappend ARGS demo\nCALL \"${ARGS[@]}\"\n",
+        "add() { ARGS+=(\"$@\"); }\nARGS=(--use-max-pods false)\nadd demo\nCALL \"${ARGS[@]}\"\n",
+        "ARGS=(--use-max-pods false)\nsource /etc/more-args.sh\nCALL \"${ARGS[@]}\"\n",
+        "ARGS=(--use-max-pods false)\neval 'ARGS+=(demo)'\nCALL \"${ARGS[@]}\"\n",
+        "ARGS=(--use-max-pods false)\nprintf -v ARGS[2] demo\nCALL \"${ARGS[@]}\"\n",
+        "ARGS=(CALL --use-max-pods false)\nARGS+=(demo)\nretry \"${ARGS[@]}\"\n",
+        "add() { OPTS=\"$OPTS $1\"; }\nOPTS='--use-max-pods false'\nadd demo\nCALL $OPTS\n",
+        "OPTS='--use-max-pods false --dns-cluster-ip 10.100.0.10'\nCALL demo $OPTS\n",
+        "EXTRA='--use-max-pods false'\nARGS=(demo)\nARGS+=($EXTRA)\nCALL \"${ARGS[@]}\"\n",
+        "A='demo --use-max-pods false'\nCALL $A\n",
+    ] {
+        let text = text.replace("CALL", BOOTSTRAP);
+        assert_eq!(ignored(&text), [""; 0], "{text}");
+    }
+    let known = "ARGS=(--use-max-pods false)\nCALL \"${ARGS[@]}\"\n".replace("CALL", BOOTSTRAP);
+    assert!(ignored(&known)[0].contains("names no cluster"));
+    let split = "OPTS='--kubelet-extra-args --v=2 --max-pods=3'\nCALL demo $OPTS\n";
+    let split = split.replace("CALL", BOOTSTRAP);
+    assert!(ignored(&split)[0].contains("has no flag `--max-pods`"));
 }
 
 #[test]

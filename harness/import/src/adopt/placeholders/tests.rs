@@ -89,6 +89,12 @@ fn a_mark_of_a_template_is_open_unless_the_script_replaces_it() {
         "#!/bin/bash\ncat > /n.yaml <<'EOF'\n{config}EOF\nsed -i 's|__CLUSTER__|demo|;s|<serviceCidr>|x|' /n.yaml\n"
     );
     assert_eq!(texts(&writes), [""; 0]);
+    let braces = "sed -i 's/{{CLUSTER}}/demo/g' /etc/x.conf\n";
+    assert_eq!(texts(braces), [""; 0]);
+    assert_eq!(texts("sed -i 's/demo/{{ cluster }}/' /x\n"), ["{{ cluster }}"]);
+    let loops = "cat > /t <<'EOF'\nCLUSTER_NAME=@@CLUSTER@@\nEOF\n\
+                 for k in CLUSTER; do sed -i \"s|@@$k@@|${!k}|\" /t; done\n";
+    assert_eq!(texts(loops), [""; 0]);
 }
 
 #[test]
@@ -147,6 +153,67 @@ fn settings_have_no_shell_that_fills_in_a_name() {
         .map(|one| one.text)
         .collect();
     assert_eq!(found, ["%s"]);
+    for text in [
+        "[settings]\nmotd = \"hello %s\"\n",
+        "settings.motd = '%s'\n",
+        "[settings.kubernetes]\nmax-pods = 5\n[settings.ntp]\ntime-servers = [ \"%s\" ]\n",
+    ] {
+        assert!(find_in_settings(text).is_empty(), "{text}");
+    }
+    let dotted = "settings.kubernetes.cluster-name = \"%s\"\n";
+    assert_eq!(find_in_settings(dotted).len(), 1);
+}
+
+#[test]
+fn a_here_document_for_a_reader_has_no_values() {
+    let usage = "usage: /etc/eks/bootstrap.sh <cluster> [options]\nCLUSTER_NAME=<name> or your-cluster-name\n\
+                 /etc/eks/bootstrap.sh __CLUSTER__ --b64-cluster-ca %s ${CLUSTER}\n";
+    let with = |command: &str, after: &str| format!("#!/bin/bash\n{command} <<'EOF'\n{usage}EOF\n{after}\n");
+    for command in [
+        "cat",
+        "usage() { cat >&2",
+        "tee /dev/stderr",
+        "read -r -d '' HELP",
+        "HELP=$(cat",
+        ":",
+        "cat > /etc/motd",
+    ] {
+        let text = with(command, "/etc/eks/bootstrap.sh demo");
+        assert_eq!(texts(&text), [""; 0], "{text}");
+        let text = with(command, "/etc/eks/bootstrap.sh <cluster>");
+        assert_eq!(texts(&text), ["<cluster>"], "{text}");
+    }
+    for command in ["cat > /etc/join.sh", "tee /etc/join.sh", "bash -s"] {
+        let found = texts(&with(command, ""));
+        assert!(found.contains(&"<cluster>".to_owned()), "{command}: {found:?}");
+    }
+    let endless = "cat <<EOF\n/etc/eks/bootstrap.sh <cluster>\n";
+    assert_eq!(texts(endless), ["<cluster>"]);
+    let config = "cat <<'EOF'\napiVersion: node.eks.aws/v1alpha1\nspec:\n  name: <cluster>\nEOF\n";
+    assert_eq!(texts(config), ["<cluster>"], "a function can write it");
+}
+
+#[test]
+fn names_of_files_of_the_system_are_set() {
+    let call = |begin: &str, name: &str| {
+        let flag = format!("--kubelet-extra-args \"--node-labels=os=${{{name}}}\"");
+        texts(&format!(
+            "#!/bin/bash\n{begin}\n/etc/eks/bootstrap.sh demo {flag}\n"
+        ))
+    };
+    for begin in [
+        ". /etc/os-release",
+        "source /etc/os-release",
+        "[ -f /etc/os-release ] && . \"/etc/os-release\"",
+    ] {
+        for name in ["ID", "VERSION_ID", "PLATFORM_ID"] {
+            assert_eq!(call(begin, name), [""; 0], "{begin} {name}");
+        }
+        assert_eq!(call(begin, "TEAM"), ["${TEAM}"], "{begin}");
+    }
+    assert_eq!(call("source /etc/environment", "TEAM"), [""; 0]);
+    assert_eq!(call("source /etc/environment", "team"), ["${team}"]);
+    assert_eq!(call("# . /etc/os-release", "ID"), ["${ID}"]);
 }
 
 #[test]

@@ -9,7 +9,11 @@ impl Reader {
     /// The words of an array such as `"${NAME[@]}"` at this place, if they are known.
     pub(super) fn array_words(&mut self) -> Option<Vec<String>> {
         let (length, name) = arrays::reference(&self.rest[self.at..])?;
-        let words = self.arrays.words(&name)?.to_vec();
+        let elements = self.arrays.words(&name).filter(|_| !self.hidden.has(&name))?;
+        let words = match self.peek() {
+            Some('"') => elements.to_vec(),
+            _ => self.split(&name, elements),
+        };
         self.at += length;
         Some(words)
     }
@@ -23,9 +27,6 @@ impl Reader {
         let Some(elements) = self.elements() else {
             return false;
         };
-        // Behind `&&` and `||`, and in conditions, it may not run.
-        let before = self.rest[..self.start].iter().rev().find(|c| !is_blank(**c));
-        assignment.is_certain = !matches!(before, Some('&' | '|'));
         assignment.elements = elements;
         self.assigned.push(assignment);
         true
@@ -51,7 +52,7 @@ impl Reader {
                 }
                 Some(_) => match self.array_words() {
                     Some(words) => elements.extend(words),
-                    None => elements.push(self.word()),
+                    None => elements.extend(Self::fields(&self.word())),
                 },
             }
         }
@@ -61,7 +62,10 @@ impl Reader {
     pub(super) fn assign_arrays(&mut self, words: &[String]) {
         self.arrays.change(words);
         for mut assignment in std::mem::take(&mut self.assigned) {
-            assignment.is_certain &= self.depth == 0;
+            assignment.is_certain = self.is_certain();
+            if !assignment.is_certain {
+                self.hidden.add(&assignment.name);
+            }
             self.variables.remove(&assignment.name);
             let command = ShellCommand {
                 words: assignment.elements.clone(),

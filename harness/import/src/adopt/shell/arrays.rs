@@ -68,14 +68,18 @@ impl Arrays {
         }
     }
 
-    /// Forgets the arrays that a command changes: `NAME[1]=x`, `read -a NAME`.
+    /// Forgets the arrays that a command changes: `NAME[1]=x`, `NAME+=x`, `read -a NAME`.
     pub(super) fn change(&mut self, words: &[String]) {
         let is_changer = words.iter().any(|word| CHANGERS.contains(&word.as_str()));
         for word in words {
             match word.split_once('[') {
                 Some((name, index)) if index.contains("]=") || index.contains("]+=") => self.forget(name),
                 None if is_changer => self.forget(word),
-                _ => {}
+                _ => {
+                    if let Some((name, _)) = word.split_once("+=") {
+                        self.forget(name);
+                    }
+                }
             }
         }
     }

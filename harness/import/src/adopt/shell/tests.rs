@@ -89,7 +89,7 @@ fn arrays_stand_for_their_words() {
     for (text, expected) in [
         (
             "A=(b 'c d' # e\n  \"$F\")\na \"${A[@]}\" ${A[@]}\n",
-            vec![vec!["a", "b", "c d", "?", "b", "c d", "?"]],
+            vec![vec!["a", "b", "c d", "?", "b", "c", "d", "?"]],
         ),
         (
             "declare -a A=(b)\nA+=(c)\na \"${A[@]}\";\n",
@@ -120,6 +120,69 @@ fn arrays_stand_for_their_words() {
         ("a \"${A[@]}\"\n", vec![vec!["a", "?"]]),
     ] {
         assert_eq!(words(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_array_that_only_a_run_shows_is_unknown() {
+    let last = |text: &str| words(text).pop().unwrap();
+    for text in [
+        "f() { A+=(\"$@\"); }\nA=(b)\nf c\na \"${A[@]}\"\n",
+        "f() {\n  A[1]=c\n}\nA=(b)\nf\na \"${A[@]}\"\n",
+        "f() { local -n r=$1; shift; r+=(\"$@\"); }\nA=(b)\nf A c\na \"${A[@]}\"\n",
+        "A=(b)\nf\na \"${A[@]}\"\nf() { A=(c); }\n",
+        "A=(b)\ndeclare -n R=A\nR+=(c)\na \"${A[@]}\"\n",
+        "A=(b)\nsource /etc/more.sh\na \"${A[@]}\"\n",
+        "A=(b)\n[ -f /x ] && . /x\na \"${A[@]}\"\n",
+        "A=(b)\neval 'A+=(c)'\na \"${A[@]}\"\n",
+        "A=(b)\nprintf -v A[1] c\na \"${A[@]}\"\n",
+        "A=(b)\nA+=c\na \"${A[@]}\"\n",
+        "A=(b)\n(A+=(c); d)\na \"${A[@]}\"\n",
+        "c && A=(b) B=(c)\na \"${B[@]}\"\n",
+    ] {
+        // The function of one stands behind the call.
+        let call = words(text).into_iter().rfind(|words| words[0] == "a").unwrap();
+        assert_eq!(call, ["a", "?"], "{text}");
+    }
+    for text in [
+        "f() { B+=(\"$@\"); }\nA=(b)\nf c\na \"${A[@]}\"\n",
+        ". /etc/os-release\nA=(b)\na \"${A[@]}\"\n",
+        "A=(b)\nprintf '%s' x\nlocal r=1\nfind . -name eval.sh\n(cd /x; d)\na \"${A[@]}\"\n",
+        "case $X in x) d;; esac\nA=(b)\na \"${A[@]}\"\n",
+    ] {
+        assert_eq!(last(text), ["a", "b"], "{text}");
+    }
+}
+
+#[test]
+fn a_value_outside_of_quotes_is_split() {
+    let last = |text: &str| words(text).pop().unwrap();
+    for (text, expected) in [
+        (
+            "O='b c'\na $O \"$O\" ${O}\n",
+            vec!["a", "b", "c", "b c", "b", "c"],
+        ),
+        ("O=' b\tc '\na x$O\n", vec!["a", "x", "b", "c"]),
+        ("O='b c'\na x${O}y --f=$O\n", vec!["a", "xb", "cy", "--f=b", "c"]),
+        (
+            "O='b c'\nA=(x $O)\nA+=($O)\na \"${A[@]}\"\n",
+            vec!["a", "x", "b", "c", "b", "c"],
+        ),
+        ("O='b c'\nP=$O\nexport Q=$P\na \"$Q\"\n", vec!["a", "b c"]),
+        ("O=b\nO+=' c'\na $O\n", vec!["a", "b", "c"]),
+        ("O=\"$X c\"\na $O\n", vec!["a", "?", "c"]),
+        ("O=''\n$O a $O \"$O\" b\n", vec!["a", "", "b"]),
+        ("O='b c'\neval $O\n", vec!["eval", "b c"]),
+        ("a ${O:-b c}\n", vec!["a", "b", "c"]),
+        // Only a run shows the words.
+        ("O='b c'\nIFS=,\na $O\n", vec!["a", "?"]),
+        ("O=\"b 'c d'\"\na $O\n", vec!["a", "?"]),
+        ("f() { O=\"$O $1\"; }\nO='b c'\nf d\na $O\n", vec!["a", "?"]),
+        ("f() { O+=\" $1\"; }\nO=''\nf d\na $O\n", vec!["a", "?"]),
+        ("O=''\nread -r O\na $O\n", vec!["a", "?"]),
+        ("O='b c'\nc || O='d e'\na $O\n", vec!["a", "?"]),
+    ] {
+        assert_eq!(last(text), expected, "{text}");
     }
 }
 

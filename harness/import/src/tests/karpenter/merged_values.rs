@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{POOL, class, with_pool};
-use crate::AmiFamily;
 use crate::tests::{machine, read, read_with, refused, user_data};
+use crate::{AdoptionKind, AmiFamily};
 
 /// The lines of the report.
 fn report(text: &str) -> String {
@@ -59,8 +59,16 @@ fn karpenter_writes_the_dns_address_of_the_cluster_over_that_of_a_node_config() 
         ];
         assert!(lines.iter().all(|line| found.contains(line)), "{found}");
     }
+    let other = "  kubelet: { clusterDNS: [10.96.0.10] }\n";
+    let found = with(&format!("{other}{}", node_config("", of_cache)));
+    assert!(
+        found.contains("which nodeadm reads last, has 10.96.0.10\n"),
+        "{found}"
+    );
+    let with_flag = "config: { clusterDNS: [169.254.20.10] }, flags: [--cluster-dns=169.254.20.10]";
     let own = "  kubelet: { clusterDNS: [169.254.20.10] }\n";
     for (config, address) in [
+        (format!("{other}{}", node_config("", with_flag)), "169.254.20.10"),
         (format!("{own}{}", node_config("", of_cache)), "169.254.20.10"),
         (
             node_config("", "flags: [--cluster-dns=169.254.20.10]"),
@@ -93,6 +101,11 @@ fn karpenter_writes_the_dns_address_of_the_cluster_over_that_of_settings() {
         "`settings.kubernetes.cluster-dns-ip = \"169.254.20.10\"` of `spec.userData` has no effect: in its place Karpenter writes the \
          address of the cluster's DNS service, here 10.100.0.10; state `clusterDNS` in `spec.kubelet`"
     );
+    let other = notes("  kubelet: { clusterDNS: [10.96.0.10] }\n").remove(0);
+    assert!(
+        other.ends_with("in its place Karpenter writes 10.96.0.10"),
+        "{other}"
+    );
     let same = notes("  kubelet: { clusterDNS: [169.254.20.10] }\n").join("\n");
     assert!(!same.contains("cluster-dns-ip"), "{same}");
 }
@@ -118,10 +131,15 @@ fn requirements_of_the_instance_type_stay_out_of_the_user_data() {
     assert!(!text.contains("instance-family"), "{text}");
     assert!(text.contains("size=big"), "{text}");
     assert_eq!(node.traits.labels["size"], "big");
-    let note = "requirements of the instance type are not part of the user data: Karpenter's controllers give the Node the labels of its \
-                type after the join, which is not checked (karpenter.k8s.aws/instance-family=g5g, \
-                karpenter.k8s.aws/instance-size=16xlarge, karpenter.k8s.aws/instance-hypervisor=nitro)";
-    assert!(node.notes.iter().any(|found| found == note), "{:?}", node.notes);
+    let text = "labels of the instance type (karpenter.k8s.aws/instance-family=g5g, karpenter.k8s.aws/instance-size=16xlarge, \
+                karpenter.k8s.aws/instance-hypervisor=nitro): requirements are not part of the user data, and Karpenter's controllers \
+                give these labels to the Node after the join";
+    assert_eq!(node.not_checked, [text]);
+    let trial = crate::adopt(&node, &BTreeMap::new()).unwrap();
+    let line = trial.report.iter().find(|line| line.text == text);
+    assert_eq!(line.map(|line| line.kind), Some(AdoptionKind::NotChecked));
+    let has_note = node.notes.iter().any(|note| note.contains("instance type"));
+    assert!(!has_note, "{:?}", node.notes);
     let of_m5 = |sizes| vec![("instance-family", "m5"), ("instance-size", sizes)];
     for (requirements, found) in [
         (vec![family, size], Some("g5g.16xlarge")),
@@ -133,12 +151,49 @@ fn requirements_of_the_instance_type_stay_out_of_the_user_data() {
         assert_eq!(node.traits.instance_type.as_deref(), found, "{requirements:?}");
     }
     let several = machine(&pool_that_requires(&[("instance-family", "m5, m6i")]));
-    let is_named = |note: &String| note.contains("requirements of the instance type");
-    assert!(!several.notes.iter().any(is_named), "{:?}", several.notes);
+    assert_eq!(several.not_checked, [""; 0]);
     // Karpenter passes the labels of the template.
     let pool = POOL.replace("team: web", "karpenter.k8s.aws/instance-family: m5");
     let stated = machine(&format!("{}{pool}", class("  amiFamily: AL2023\n")));
     assert_eq!(stated.traits.labels["karpenter.k8s.aws/instance-family"], "m5");
+    let both = pool_that_requires(&[family, size]);
+    let both = machine(&both.replace("team: web", "karpenter.k8s.aws/instance-family: g5g"));
+    assert_eq!(both.traits.labels["karpenter.k8s.aws/instance-family"], "g5g");
+    let not_checked = &both.not_checked[0];
+    assert!(
+        not_checked.starts_with("labels of the instance type (karpenter.k8s.aws/instance-size=16xlarge): "),
+        "{not_checked}"
+    );
+}
+
+#[test]
+fn a_pool_of_arm64_without_a_type_has_a_stand_in_of_its_architecture() {
+    let with = |spec: &str, requirement: &str| {
+        let of_type =
+            "{ key: node.kubernetes.io/instance-type, operator: In, values: [t3.medium, m5.large] }";
+        let pool = POOL.replace(of_type, requirement);
+        assert_ne!(pool, POOL);
+        let text = format!("{}{pool}", class(&format!("  amiFamily: AL2023\n{spec}")));
+        assert_eq!(machine(&text).traits.max_pods, Some(29));
+        report(&text)
+    };
+    let arch = |values: &str| format!("{{ key: kubernetes.io/arch, operator: In, values: [{values}] }}");
+    let parameter =
+        "/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/arm64/standard/recommended/image_id";
+    let of_arm64 = format!("  amiSelectorTerms: [{{ ssmParameter: {parameter} }}]\n");
+    let team = "{ key: team, operator: In, values: [web] }";
+    let default = "instance type m5.large, as the file states none";
+    let stand_in = "instance type m6g.large, a stand-in: the file states none\n";
+    for (spec, requirement, expected) in [
+        ("", arch("arm64"), stand_in),
+        (of_arm64.as_str(), team.to_owned(), stand_in),
+        ("", arch("amd64"), default),
+        ("", arch("amd64, arm64"), default),
+        ("", team.to_owned(), default),
+    ] {
+        let found = with(spec, &requirement);
+        assert!(found.contains(expected), "{requirement}: {found}");
+    }
 }
 
 #[test]
@@ -162,7 +217,6 @@ fn the_alias_names_the_ami_of_a_custom_family() {
     for (alias, family) in [
         ("al2023", AmiFamily::Al2023),
         ("al2", AmiFamily::Al2),
-        ("bottlerocket", AmiFamily::Bottlerocket),
         ("windows2022", AmiFamily::Windows),
     ] {
         let node = with(alias, own);
@@ -171,6 +225,37 @@ fn the_alias_names_the_ami_of_a_custom_family() {
     }
     let without = with("bottlerocket", "").traits;
     assert_eq!(without.ami_family, Some(AmiFamily::Custom));
+}
+
+#[test]
+fn an_alias_of_bottlerocket_with_the_user_data_of_another_system_is_refused() {
+    let with = |alias: &str, own: &str| {
+        let terms = format!("  amiSelectorTerms: [{{ alias: {alias}@latest }}]\n");
+        with_pool(&format!("  amiFamily: Custom\n{terms}  userData: |\n    {own}\n"))
+    };
+    for (own, what) in [
+        ("#!/bin/bash\n    /etc/eks/bootstrap.sh demo", "a script"),
+        (
+            "MIME-Version: 1.0\n    Content-Type: multipart/mixed; boundary=\"B\"\n\n    --B\n    Content-Type: text/x-shellscript\n\n    \
+             #!/bin/bash\n    --B--",
+            "a MIME message",
+        ),
+        (
+            "apiVersion: node.eks.aws/v1alpha1\n    kind: NodeConfig",
+            "a NodeConfig",
+        ),
+    ] {
+        let refused = refused("f", &with("bottlerocket", own));
+        let message = format!(
+            "EC2NodeClass `main` selects an AMI of Bottlerocket by the alias `bottlerocket@latest`, and its `spec.userData` is {what}: \
+             Bottlerocket takes settings in TOML alone\n  hint: name an alias of AL2023 or AL2"
+        );
+        assert!(refused.contains(&message), "{refused}");
+        machine(&with("al2023", own));
+    }
+    let settings = with("bottlerocket", "[settings.kubernetes]\n    max-pods = 20");
+    let node = machine(&settings);
+    assert_eq!(node.traits.ami_family, Some(AmiFamily::Bottlerocket));
 }
 
 #[test]
@@ -192,6 +277,11 @@ fn a_template_with_a_launch_template_of_its_own_has_no_user_data() {
         "line 5: the user data of AWSNodeTemplate `t` is in launch template `own`\n  hint: give the output of `aws ec2 \
          describe-launch-template-versions --launch-template-name own`"
     );
+    let empty = refused("f", &text.replace("launchTemplate: own", "launchTemplate: \"\""));
+    assert!(
+        empty.starts_with("line 5: AWSNodeTemplate `t` has an empty `launchTemplate`: "),
+        "{empty}"
+    );
 }
 
 #[test]
@@ -203,7 +293,10 @@ fn a_pool_of_auto_mode_is_out_of_scope() {
     assert_ne!(pool, POOL);
     let nodes = "apiVersion: eks.amazonaws.com/v1\nkind: NodeClass\nmetadata: { name: main }\nspec: { role: nodes }\n";
     let alone = pool.trim_start_matches("---\n").to_owned();
-    for text in [alone, format!("{nodes}{pool}")] {
+    // What is out of scope needs no values.
+    let open = pool.replace("metadata: { name: ", "metadata: { namespace: $SPACE, name: ");
+    assert_ne!(open, pool);
+    for text in [alone, format!("{nodes}{pool}"), format!("{nodes}{open}")] {
         let refused = refused("f", &text);
         assert!(refused.contains("EKS Auto Mode is out of scope"), "{refused}");
     }
@@ -225,6 +318,7 @@ fn a_role_that_is_not_filled_in_is_not_adopted() {
         "role: \"<<ROLE>>\"",
         "role: \"${ROLE}\"",
         "role: nodes-$CLUSTER",
+        "role: \"nodes-{{ cluster }}\"",
     ] {
         let found = with(role);
         assert!(!found.contains("role "), "{role}: {found}");

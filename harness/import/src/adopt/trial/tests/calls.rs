@@ -27,6 +27,7 @@ fn programs_that_run_the_script_and_arrays_pass_its_arguments() {
         format!("timeout 300 bash -c '{call} {arguments}'"),
         format!("eval '{call} {arguments}'"),
         format!("ARGS=({arguments})\n{call} \"${{ARGS[@]}}\""),
+        format!("ARGS='demo --kubelet-extra-args --node-labels=a=b'\n{call} $ARGS"),
     ] {
         let report = shown(&machine(&format!("#!/bin/bash\n{text}\n")));
         assert_has(
