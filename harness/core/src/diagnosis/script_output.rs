@@ -155,6 +155,8 @@ fn failed_unit_besides<'a>(facts: &Facts<'a>, unit: &str, until: Millis) -> Opti
 
 /// Begins the line that kubeadm prints below each of its errors.
 const OFFER_OF_KUBEADM: &str = "To see the stack trace of this error";
+/// Begins the line that it prints between failed checks of the machine and that line.
+const ADVICE_OF_KUBEADM: &str = "[preflight] If you know what you are doing";
 
 /// The last output before `at` that neither systemd nor cloud-init wrote.
 pub(super) fn last_output<'a>(facts: &Facts<'a>, at: Millis) -> Option<LastOutput<'a>> {
@@ -178,7 +180,9 @@ pub(super) fn last_output<'a>(facts: &Facts<'a>, at: Millis) -> Option<LastOutpu
             .find(complains)
             .or(before.iter().find(|(_, line)| reports_failure(line)))
             .or(before.first()),
-        message if message.starts_with(OFFER_OF_KUBEADM) => before.first(),
+        message if message.starts_with(OFFER_OF_KUBEADM) => before
+            .iter()
+            .find(|(_, line)| !line.message.starts_with(ADVICE_OF_KUBEADM)),
         message if is_summary(message) => before.iter().find(complains),
         _ => None,
     };

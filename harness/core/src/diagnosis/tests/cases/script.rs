@@ -89,6 +89,20 @@ pub(super) fn cases() -> Vec<Case> {
         )
         .seen(|seen| seen.kubelet = "v1.20.2".to_owned()),
         Case::new(
+            "machine that fails a check of kubeadm",
+            after_boot([
+                cloud("error execution phase preflight: [preflight] Some fatal errors occurred:"),
+                cloud("\t[ERROR CRI]: container runtime is not running: exit status 1"),
+                cloud(
+                    "[preflight] If you know what you are doing, you can make a check non-fatal with \
+                     `--ignore-preflight-errors=...`",
+                ),
+                cloud("To see the stack trace of this error execute with --v=5 or higher"),
+                failed_part(),
+                done("DataSourceEc2Local"),
+            ]),
+        ),
+        Case::new(
             "script that is its first line alone",
             after_boot([
                 failed_part(),
