@@ -17,15 +17,15 @@ use crate::engine::{Engine, ImageVolume};
 use crate::error::{DockerError, status};
 use crate::labels;
 use crate::object::ObjectKind;
-use crate::owner::Owner;
+use crate::owner::{Liveness, Owner, started};
 
 /// The storage driver that runs in user space.
 const DRIVER: &str = "fuse-overlayfs";
 /// The folders that are copied, with their names in those of the volumes: those whose files a node opens and writes
 /// most.
 const FOLDERS: [(&str, &str); 3] = [("/usr", "usr"), ("/etc", "etc"), ("/var/log", "log")];
-/// Timeout of a copy by another process.
-const TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout of a copy by another process, which takes more than a minute on a busy engine.
+const TIMEOUT: Duration = Duration::from_secs(600);
 /// Time between two looks at a copy by another process.
 const POLL: Duration = Duration::from_millis(200);
 
@@ -120,16 +120,26 @@ impl<'a> ImageVolumes<'a> {
 
     async fn find_or_create(&self) -> Result<Vec<ImageVolume>, DockerError> {
         let deadline = Instant::now() + self.engine.time_factor().scale(TIMEOUT);
+        let mut is_first = true;
         loop {
             if self.is_complete().await? {
                 return Ok(self.volumes());
             }
-            // The name of a container is the lock: only one exists, and a sweep removes that of a dead process.
+            // The name of a container is the lock: only one exists.
             let lock = self.named("lock");
             if self.create(&lock, Vec::new()).await? {
                 let made = self.copy().await;
                 self.engine.remove(ObjectKind::Container, &lock).await?;
-                made?;
+                // An engine that is busy with images fails at times, and without volumes every node of it is slower.
+                match made {
+                    Err(error) if std::mem::take(&mut is_first) => {
+                        tracing::debug!(image = self.image, %error, "copies the folders of an image again");
+                    }
+                    made => made?,
+                }
+            } else if let Some(container) = self.lock_of_ended_process(&lock).await? {
+                // By its id, because another process may remove it, too, and lock again.
+                self.engine.remove(ObjectKind::Container, &container).await?;
             } else if Instant::now() > deadline {
                 return Err(DockerError::TimedOut {
                     operation: "wait for the volumes of image",
@@ -140,6 +150,21 @@ impl<'a> ImageVolumes<'a> {
                 sleep(POLL).await;
             }
         }
+    }
+
+    /// The id of the lock, if the process that created it has ended.
+    async fn lock_of_ended_process(&self, lock: &str) -> Result<Option<String>, DockerError> {
+        let inspected = self.engine.docker().inspect_container(lock, None).await;
+        let container = match inspected {
+            Ok(container) => container,
+            Err(error) if status(&error) == Some(404) => return Ok(None),
+            Err(error) => return Err(DockerError::engine("inspect container", lock)(error)),
+        };
+        let labels = container.config.and_then(|config| config.labels);
+        let owner = labels.as_ref().and_then(labels::owner);
+        let has_ended =
+            owner.is_some_and(|owner| owner.liveness(&Owner::current(), started) == Liveness::Dead);
+        Ok(container.id.filter(|_| has_ended))
     }
 
     async fn is_complete(&self) -> Result<bool, DockerError> {
@@ -158,7 +183,10 @@ impl<'a> ImageVolumes<'a> {
         if self.is_complete().await? {
             return Ok(());
         }
-        self.engine.remove_obsolete_volumes().await?;
+        // The copies do not depend on it.
+        if let Err(error) = self.engine.remove_obsolete_volumes().await {
+            tracing::debug!(%error, "volumes of images that are gone stay");
+        }
         // What an ended process has copied may be incomplete. The mark is removed first.
         let container = self.named("copy");
         self.engine.remove(ObjectKind::Container, &container).await?;

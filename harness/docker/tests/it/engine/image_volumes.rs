@@ -1,19 +1,21 @@
 //! Volumes with folders of an image, on an engine whose storage driver runs in user space.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use bollard::models::{ContainerCreateBody, HostConfig, VolumeCreateRequest};
 use bollard::query_parameters::{
-    CreateContainerOptions, ListVolumesOptionsBuilder, RemoveContainerOptions, RemoveImageOptions,
-    RemoveVolumeOptions, StartContainerOptions, WaitContainerOptions,
+    CreateContainerOptions, CreateContainerOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptions,
+    RemoveImageOptions, RemoveVolumeOptions, StartContainerOptions, WaitContainerOptions,
 };
 use futures::StreamExt as _;
-use nodejoin_docker::Engine;
+use nodejoin_docker::{Engine, Run, new_run_id};
 
 use super::support::{build, engine, shell_image, sweep_lock};
 
 const IMAGE: &str = "nodejoin-test-volumes:1";
 const OTHER: &str = "nodejoin-test-volumes:2";
+const LOCKED: &str = "nodejoin-test-volumes:3";
 
 async fn remove_image(engine: &Engine, image: &str) {
     let removed = engine
@@ -70,7 +72,7 @@ async fn has_file(engine: &Engine, volume: &str, path: &str) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn volumes_are_made_once_for_all_processes_and_go_with_their_image() {
     // A sweep of another test must not remove the containers that copy.
-    let _lock = sweep_lock();
+    let _lock = tokio::task::spawn_blocking(sweep_lock).await.unwrap();
     let engines = [engine().await, engine().await];
     let engine = &engines[0];
     let driver = engine.facts().storage_driver.clone();
@@ -122,11 +124,59 @@ async fn volumes_are_made_once_for_all_processes_and_go_with_their_image() {
     .await;
     engine.image_volumes(OTHER).await;
     assert_eq!(volumes(engine, IMAGE).await, Vec::<String>::new());
-    remove_image(engine, OTHER).await;
-    for volume in volumes(engine, OTHER).await {
+    remove_with_volumes(engine, OTHER).await;
+}
+
+async fn remove_with_volumes(engine: &Engine, image: &str) {
+    remove_image(engine, image).await;
+    for volume in volumes(engine, image).await {
         let removed = engine
             .docker()
             .remove_volume(&volume, None::<RemoveVolumeOptions>);
         removed.await.unwrap();
     }
+}
+
+/// Creates the container that locks the volumes of an image, as a process that ended while it copied.
+async fn lock_as_ended_process(engine: &Engine, image: &str) {
+    let inspected = engine.docker().inspect_image(image).await.unwrap();
+    let id = inspected.id.unwrap();
+    let digest = id.strip_prefix("sha256:").unwrap();
+    let mut labels = Run::begin(engine.clone(), new_run_id()).labels("image-volumes");
+    labels.insert("nodejoin.pid-start".to_owned(), "1".to_owned());
+    let body = ContainerCreateBody {
+        image: Some(image.to_owned()),
+        entrypoint: Some(vec!["true".to_owned()]),
+        labels: Some(labels),
+        ..ContainerCreateBody::default()
+    };
+    let name = format!("nodejoin-image-{}-lock", &digest[..12]);
+    let options = CreateContainerOptionsBuilder::new().name(&name).build();
+    let created = engine.docker().create_container(Some(options), body);
+    created.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lock_of_a_process_that_ended_keeps_no_other_from_copying() {
+    // A sweep of another test would remove the lock.
+    let _lock = tokio::task::spawn_blocking(sweep_lock).await.unwrap();
+    let engine = &engine().await;
+    let driver = &engine.facts().storage_driver;
+    if driver != "fuse-overlayfs" {
+        eprintln!("skipped: nothing to copy, because the storage driver is {driver}");
+        return;
+    }
+    let (name, tag) = shell_image(engine).await;
+    build(
+        engine.docker(),
+        LOCKED,
+        &format!("FROM {name}:{tag}\nLABEL locked=true\n"),
+        &[],
+    )
+    .await;
+    lock_as_ended_process(engine, LOCKED).await;
+    // Long enough for a copy on a busy engine, and less than a process waits for another one that copies.
+    let volumes = tokio::time::timeout(Duration::from_secs(300), engine.image_volumes(LOCKED)).await;
+    assert_eq!(volumes.expect("waits for a process that ended").len(), 3);
+    remove_with_volumes(engine, LOCKED).await;
 }

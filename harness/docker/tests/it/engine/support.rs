@@ -15,7 +15,11 @@ use nodejoin_docker::{Engine, ImageSettings, Images};
 pub const CHILD: &str = "NODEJOIN_TEST_CHILD";
 
 /// Connects, or fails with the hint: a test that passes without an engine proves nothing.
+///
+/// What the crate logs is part of the output of a test that fails.
 pub async fn engine() -> Engine {
+    let log = tracing_subscriber::fmt().with_env_filter("nodejoin_docker=debug");
+    let _ = log.with_test_writer().try_init();
     match Engine::connect().await {
         Ok(engine) => engine,
         Err(error) => panic!("{error}; {}", error.hint().unwrap_or_default()),
