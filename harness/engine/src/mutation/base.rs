@@ -36,6 +36,31 @@ pub struct BaseScenario {
     pub(super) joined_seconds: Mutex<f64>,
 }
 
+impl BaseScenario {
+    #[cfg(test)]
+    pub(super) fn of_test(plan: Plan, checks: Vec<Check>) -> Self {
+        Self {
+            plan,
+            trace: ScriptTrace::default(),
+            state: MachineState::default(),
+            kubelet: String::new(),
+            checks,
+            seconds: 0.0,
+            boots: AsyncMutex::default(),
+            fails: OnceCell::new(),
+            joined_seconds: Mutex::default(),
+        }
+    }
+
+    /// Adds another boot of the same scenario as a further one.
+    pub fn add_boot(&mut self, other: Self) {
+        self.boots.get_mut().push(Some(FurtherBoot {
+            state: other.state,
+            checks: other.checks,
+        }));
+    }
+}
+
 /// A further boot of a scenario with the script as it is.
 pub(super) struct FurtherBoot {
     pub(super) state: MachineState,

@@ -22,7 +22,8 @@ pub(super) struct ImageScript<'a> {
 
 impl ImageScript<'_> {
     /// Keeps the scenarios that run the script from their image, and returns its path for each. A script that the node
-    /// writes after its boot cannot be replaced: a second boot shows whether a marked one stays.
+    /// writes after its boot cannot be replaced: a second boot shows whether a marked one stays, and what differs
+    /// from boot to boot.
     pub(super) async fn find(
         &self,
         base: &mut Vec<BaseScenario>,
@@ -45,20 +46,24 @@ impl ImageScript<'_> {
         let ran = ScenarioCounter::of("with a mark in the script", marked.len());
         let report = |id: &ScenarioId| ran.report(id);
         let (marked, _) = base_scenarios(self.runner, self.traces, &marked, self.jobs, &report, cancel).await;
-        let stays = |id: &ScenarioId| {
-            let found = marked.iter().find(|one| one.plan.id == *id);
-            found.is_some_and(|one| one.trace.0.iter().any(|traced| traced.text == text))
-        };
-        base.retain(|one| {
-            let id = &one.plan.id;
-            let is_kept = stays(id);
-            if !is_kept && let Some(path) = paths.get(id) {
+        let stays = marked
+            .into_iter()
+            .filter(|one| one.trace.0.iter().any(|traced| traced.text == text));
+        let mut stays: BTreeMap<ScenarioId, BaseScenario> =
+            stays.map(|one| (one.plan.id.clone(), one)).collect();
+        base.retain_mut(|one| {
+            let id = one.plan.id.clone();
+            if let Some(marked) = stays.remove(&id) {
+                one.add_boot(marked);
+                return true;
+            }
+            if let Some(path) = paths.get(&id) {
                 not_run.push((
-                    id.clone(),
+                    id,
                     format!("the node writes {path} itself, so it cannot be changed before"),
                 ));
             }
-            is_kept
+            false
         });
         paths
     }
