@@ -142,13 +142,9 @@ fn resource(document: &Tree, manifests: &[&Tree]) -> Option<(String, Tree)> {
             if let Some(cluster) = cluster_name(spec, manifests) {
                 state("ClusterName", &cluster);
             }
-            if let Some(template) = template_name(spec, manifests) {
-                let name = ("Name".to_owned(), spec.replaced_by_text(&template));
-                properties.retain(|(key, _)| key != "LaunchTemplate");
-                let reference = spec.replaced(TreeValue::Map(vec![name]));
-                properties.push(("LaunchTemplate".to_owned(), reference));
-            }
+            refer_by_name(&mut properties, "Name", spec, manifests);
         }
+        "AutoScalingGroup" => refer_by_name(&mut properties, "LaunchTemplateName", spec, manifests),
         "Cluster" => state("Name", &own_name),
         _ => {
             if let Some(cluster) = cluster_name(spec, manifests) {
@@ -199,9 +195,22 @@ fn spec_name(document: &Tree) -> Option<String> {
     spec(document)?.text_at(&["name"])
 }
 
-/// The name of the launch template with the id that a node group states, from the status of the template.
+/// Lets a group refer to its launch template by the name, under this key, if it states the id of one of the manifests.
+fn refer_by_name(properties: &mut Vec<(String, Tree)>, key: &str, spec: &Tree, manifests: &[&Tree]) {
+    let Some(template) = template_name(spec, manifests) else {
+        return;
+    };
+    let name = (key.to_owned(), spec.replaced_by_text(&template));
+    properties.retain(|(key, _)| key != "LaunchTemplate");
+    let reference = spec.replaced(TreeValue::Map(vec![name]));
+    properties.push(("LaunchTemplate".to_owned(), reference));
+}
+
+/// The name of the launch template with the id that a group states, from the status of the template.
 fn template_name(spec: &Tree, manifests: &[&Tree]) -> Option<String> {
-    let id = spec.text_at(&["launchTemplate", "id"])?;
+    let id = ["id", "launchTemplateID"]
+        .iter()
+        .find_map(|key| spec.text_at(&["launchTemplate", key]))?;
     let template = manifests.iter().find(|document| {
         document.text_at(&["kind"]).as_deref() == Some("LaunchTemplate")
             && document.text_at(&["status", "id"]).as_ref() == Some(&id)

@@ -22,6 +22,11 @@ pub(crate) fn is_for_arm64(image: &str) -> bool {
     of_image(image) == Some("arm64")
 }
 
+/// Whether an AMI type of the API of EKS is one for arm64.
+pub(crate) fn is_arm64_ami_type(ami_type: &str) -> bool {
+    ami_type.contains("_ARM_64")
+}
+
 /// Gives a machine for arm64 a type that has it, if the file states none.
 pub(crate) fn add_arm64_type(traits: &mut Traits) {
     if traits.instance_type.is_some() {

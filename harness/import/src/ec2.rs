@@ -14,7 +14,7 @@ use crate::tree::Tree;
 use crate::words::{ami_id, arn_parts, family_of_image, stand_ins_of_image, version_of_image};
 
 /// The instance type of a managed node group that states none.
-pub(crate) const GROUP_INSTANCE_TYPE: &str = "t3.medium";
+const GROUP_INSTANCE_TYPE: &str = "t3.medium";
 
 /// The word in the first version of a launch template that Rancher creates, because templates cannot be empty.
 const PLACEHOLDER: &str = "placeholder";
@@ -107,6 +107,19 @@ fn add_type(traits: &mut Traits, data: &Tree) {
     let image = data.text_at(&["ImageId"]);
     if image.is_some_and(|image| architecture::is_for_arm64(&image)) {
         architecture::add_arm64_type(traits);
+    }
+}
+
+/// Gives the nodes of a managed node group the first of its instance types, or the default of EKS, on which an AMI for
+/// arm64 does not start.
+pub(crate) fn add_group_type(traits: &mut Traits, instance_types: &[String], is_arm64: bool) {
+    if traits.instance_type.is_some() {
+        return;
+    }
+    match instance_types.first() {
+        Some(first) => traits.instance_type = Some(first.clone()),
+        None if is_arm64 => architecture::add_arm64_type(traits),
+        None => traits.instance_type = Some(GROUP_INSTANCE_TYPE.to_owned()),
     }
 }
 

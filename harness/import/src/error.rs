@@ -54,6 +54,16 @@ pub enum ImportError {
         /// By id or name.
         template: String,
     },
+    /// Another file has the user data, such as the template of a nested stack.
+    #[error("{}{}", at(.line), elsewhere(.owner, .place))]
+    UserDataElsewhere {
+        line: Option<usize>,
+        /// Such as `the instance`.
+        owner: String,
+        /// What has it, with its article.
+        place: String,
+        hint: String,
+    },
     /// The file defines no machine that runs user data.
     #[error("{format} without a machine: {why}")]
     NoMachine {
@@ -101,6 +111,7 @@ impl ImportError {
             | Self::OnlyAHash { .. }
             | Self::PlaceholderVersion { .. }
             | Self::InLaunchTemplate { .. }
+            | Self::UserDataElsewhere { .. }
             | Self::NoMachine { .. }
             | Self::OutOfScope { .. } => false,
         }
@@ -125,6 +136,7 @@ impl ImportError {
             Self::UnknownUntilApply { hint, .. }
             | Self::OnlyAHash { hint, .. }
             | Self::PlaceholderVersion { hint, .. }
+            | Self::UserDataElsewhere { hint, .. }
             | Self::NoMachine { hint, .. }
             | Self::Invalid { hint, .. } => hint.clone(),
             Self::InLaunchTemplate { template, .. } => {
@@ -146,6 +158,7 @@ impl ImportError {
             | Self::OtherText { line, .. }
             | Self::NotRendered { line, .. }
             | Self::InLaunchTemplate { line, .. }
+            | Self::UserDataElsewhere { line, .. }
             | Self::OutOfScope { line, .. }
             | Self::Invalid { line, .. } => *line,
             Self::NotRecognized { .. }
@@ -192,6 +205,14 @@ impl ImportError {
                 owner,
                 template,
             },
+            Self::UserDataElsewhere {
+                owner, place, hint, ..
+            } => Self::UserDataElsewhere {
+                line: Some(number),
+                owner,
+                place,
+                hint,
+            },
             other @ (Self::NotRecognized { .. }
             | Self::UnknownUntilApply { .. }
             | Self::OnlyAHash { .. }
@@ -211,6 +232,7 @@ impl ImportError {
             Self::UserDataInside { paths, .. } => inside(paths),
             Self::OtherText { name, kind, .. } => other_text(name, kind),
             Self::InLaunchTemplate { owner, template, .. } => in_launch_template(owner, template),
+            Self::UserDataElsewhere { owner, place, .. } => elsewhere(owner, place),
             Self::NotRecognized { .. }
             | Self::UnknownUntilApply { .. }
             | Self::OnlyAHash { .. }
@@ -243,7 +265,11 @@ fn other_text(name: &str, kind: &str) -> String {
 }
 
 fn in_launch_template(owner: &str, template: &str) -> String {
-    format!("the user data of {owner} is in launch template `{template}`")
+    elsewhere(owner, &format!("launch template `{template}`"))
+}
+
+fn elsewhere(owner: &str, place: &str) -> String {
+    format!("the user data of {owner} is in {place}")
 }
 
 fn at(line: &Option<usize>) -> String {

@@ -68,12 +68,10 @@ fn machine(name: &str, spec: &Tree, group: &Tree) -> Result<Machine, ImportError
     let mut notes = Vec::new();
     NODE_GROUP.check(group, &mut notes)?;
     if let Some(template) = group.text_at(&["launchTemplate", "id"]) {
-        return Err(ImportError::Invalid {
+        return Err(ImportError::InLaunchTemplate {
             line: group.line(),
-            column: None,
-            problem: format!("the user data of node group `{name}` is in launch template `{template}`"),
-            hint: "give the output of `aws ec2 describe-launch-template-versions --launch-template-id ID`"
-                .to_owned(),
+            owner: format!("node group `{name}`"),
+            template,
         });
     }
     let text = group.text_at(&["userData"]);

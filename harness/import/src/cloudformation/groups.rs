@@ -1,37 +1,15 @@
 //! Node groups and Auto Scaling groups that use a launch template.
 
+use super::launch_templates::used_template;
 use super::template::Template;
-use crate::ec2::{GROUP_INSTANCE_TYPE, add_group_tags, is_all_spot};
+use crate::architecture::is_arm64_ami_type;
+use crate::ec2::{add_group_tags, add_group_type, is_all_spot};
 use crate::error::ImportError;
 use crate::group_refusals::{GroupWithTemplate, Spelling};
 use crate::known_fields::meant;
 use crate::machine::{AmiFamily, CapacityType, LaunchTemplateVersion, Machine, ManagedNodeGroup, StartedBy};
-use crate::tree::{Tree, TreeValue};
+use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
-
-/// Where a group names its launch template or launch configuration.
-const TEMPLATES: &[&[&str]] = &[
-    &["LaunchTemplate", "Id"],
-    &["LaunchTemplate", "Name"],
-    &["LaunchTemplate", "LaunchTemplateId"],
-    &["LaunchTemplate", "LaunchTemplateName"],
-    &[
-        "MixedInstancesPolicy",
-        "LaunchTemplate",
-        "LaunchTemplateSpecification",
-        "LaunchTemplateId",
-    ],
-    &[
-        "MixedInstancesPolicy",
-        "LaunchTemplate",
-        "LaunchTemplateSpecification",
-        "LaunchTemplateName",
-    ],
-    // Of an item of a fleet.
-    &["LaunchTemplateSpecification", "LaunchTemplateId"],
-    &["LaunchTemplateSpecification", "LaunchTemplateName"],
-    &["LaunchConfigurationName"],
-];
 
 /// The effects of taints in the API of EKS.
 const EFFECTS: [&str; 3] = ["NO_SCHEDULE", "NO_EXECUTE", "PREFER_NO_SCHEDULE"];
@@ -67,8 +45,9 @@ pub(super) struct StackGroup<'a> {
     pub(super) name: &'a str,
     pub(super) properties: Tree,
     is_node_group: bool,
-    /// The launch template, by logical id or name.
+    /// The launch template, by logical id or name, if the template states it.
     uses: Option<String>,
+    names_template: bool,
 }
 
 impl<'a> StackGroup<'a> {
@@ -83,9 +62,11 @@ impl<'a> StackGroup<'a> {
                     return None;
                 }
                 let properties = resource.get("Properties")?;
+                let used = used_template(template, properties);
                 Some(Self {
                     name,
-                    uses: used_template(template, properties),
+                    names_template: !matches!(used, Ok(None)),
+                    uses: used.ok().flatten(),
                     properties: template.evaluate_known(properties),
                     is_node_group,
                 })
@@ -98,7 +79,7 @@ impl<'a> StackGroup<'a> {
     }
 
     pub(super) fn has_template(&self) -> bool {
-        self.uses.is_some()
+        self.names_template
     }
 
     pub(super) fn is_windows(&self) -> bool {
@@ -195,8 +176,8 @@ impl<'a> StackGroup<'a> {
         effects.chain(ami_type).collect()
     }
 
-    /// Adds what a node group states about its nodes.
-    pub(super) fn describe(&self, machine: &mut Machine) {
+    /// Adds what a node group states about its nodes. `has_arm64_image`: its launch template names an AMI for arm64.
+    pub(super) fn describe(&self, machine: &mut Machine, has_arm64_image: bool) {
         machine.problems.extend(self.problems());
         machine.started_by = StartedBy::NodeGroup;
         let text = |key: &str| self.properties.text_at(&[key]);
@@ -208,19 +189,18 @@ impl<'a> StackGroup<'a> {
             .iter()
             .filter_map(taint)
             .collect();
-        let stated = text("AmiType").as_deref().and_then(family_of_ami_type);
+        let ami_type = text("AmiType");
+        let stated = ami_type.as_deref().and_then(family_of_ami_type);
         traits.ami_family = traits.ami_family.or(stated);
         traits.role = text("NodeRole");
         traits.cluster.name = text("ClusterName").or(traits.cluster.name.take());
         traits.cluster.version = text("Version").or(traits.cluster.version.take());
         let instance_types = list(self.properties.items_at(&["InstanceTypes"]));
-        if traits.instance_type.is_none() {
-            let default = || GROUP_INSTANCE_TYPE.to_owned();
-            traits.instance_type = Some(instance_types.first().cloned().unwrap_or_else(default));
-        }
+        let is_arm64 = has_arm64_image || ami_type.as_deref().is_some_and(is_arm64_ami_type);
+        add_group_type(traits, &instance_types, is_arm64);
         let capacity = text("CapacityType").as_deref().and_then(capacity_type);
         traits.is_spot = capacity == Some(CapacityType::Spot);
-        if traits.ami_id.is_none() && text("AmiType").as_deref() != Some("CUSTOM") {
+        if traits.ami_id.is_none() && ami_type.as_deref() != Some("CUSTOM") {
             machine.managed = Some(ManagedNodeGroup {
                 name: text("NodegroupName"),
                 labels: traits.labels.clone(),
@@ -233,32 +213,4 @@ impl<'a> StackGroup<'a> {
             traits.leave_group_to_eks();
         }
     }
-}
-
-/// The launch template or launch configuration of a group or of an instance: the logical id that it refers to, else the
-/// name as text.
-pub(super) fn used_template(template: &Template<'_>, properties: &Tree) -> Option<String> {
-    let field = TEMPLATES.iter().find_map(|path| properties.at(path))?;
-    field
-        .text_at(&["Ref"])
-        .filter(|name| template.resource(name).is_some())
-        .or_else(|| field.text_at(&["Fn::GetAtt", "0"]))
-        .or_else(|| Some(field.get("Fn::GetAtt")?.text()?.split_once('.')?.0.to_owned()))
-        .or_else(|| Some(id_of(template, field, template.text_of(field).ok()?)))
-}
-
-/// The logical id of the launch template that a function such as `Fn::If` chooses, else the text itself.
-fn id_of(template: &Template<'_>, field: &Tree, used: String) -> String {
-    let returned = |id: &str| {
-        let reference = vec![("Ref".to_owned(), field.replaced_by_text(id))];
-        template.text_of(&field.replaced(TreeValue::Map(reference))).ok()
-    };
-    let is_template = |resource: &Tree| {
-        let kind = resource.text_at(&["Type"]);
-        kind.as_deref() == Some("AWS::EC2::LaunchTemplate")
-    };
-    let resources = template.resources().iter();
-    let mut templates = resources.filter(|(_, resource)| is_template(resource));
-    let found = templates.find(|(id, _)| returned(id).as_ref() == Some(&used));
-    found.map(|(id, _)| id.clone()).unwrap_or(used)
 }

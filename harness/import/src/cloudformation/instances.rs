@@ -1,7 +1,7 @@
 //! Instances and fleets, also those that start from a launch template of the same file.
 
 use super::launch_templates::{is_of_type, launch_template, outside};
-use super::properties::{contains, read};
+use super::properties::{add_type, contains, read};
 use super::template::{Template, at};
 use crate::ec2::{key_and_value, names_cluster, not_a_node};
 use crate::error::ImportError;
@@ -35,17 +35,14 @@ pub(super) fn instance(template: &Template<'_>, properties: &Tree) -> Result<Mac
     let known = template.evaluate_known(properties);
     let tags = known.items_at(&["Tags"]).iter().filter_map(key_and_value);
     machine.traits.tags.extend(tags);
+    add_type(template, &whole, &mut machine.traits);
     if bootstraps(template, &whole, &machine) {
         return Ok(machine);
     }
     let tags = &machine.traits.tags;
-    let elsewhere = outside(template, properties).filter(|_| inherits(properties));
+    let elsewhere = outside(template, properties, "the instance").filter(|_| inherits(properties));
     Err(match elsewhere {
-        Some(used) if names_cluster(tags) => ImportError::InLaunchTemplate {
-            line: properties.line(),
-            owner: "the instance".to_owned(),
-            template: used,
-        },
+        Some(error) if names_cluster(tags) => error,
         Some(_) => ImportError::OutOfScope {
             line: properties.line(),
             what: "an instance that is not a node",

@@ -3,7 +3,7 @@
 use super::groups::StackGroup;
 use super::instances::{DirectUsers, instance};
 use super::launch_templates::outside;
-use super::properties::{add_named_cluster, base, is_windows, read};
+use super::properties::{add_named_cluster, add_type, base, has_arm64_image, is_windows, read};
 use super::template::{Template, invalid};
 use crate::ec2::add_managed;
 use crate::error::ImportError;
@@ -113,8 +113,8 @@ fn add_resource(
         }
         "AWS::EC2::Instance" => reading.add(name, instance(template, properties).map(named)),
         "AWS::EKS::Nodegroup" => {
-            if let Some(used) = outside(template, properties) {
-                reading.add(name, Err(in_launch_template(id, properties, used)));
+            if let Some(error) = outside(template, properties, &format!("node group `{id}`")) {
+                reading.add(name, Err(error));
                 return;
             }
             let group = groups
@@ -123,22 +123,21 @@ fn add_resource(
             if let Some(group) = group {
                 let mut machine = base(template, properties);
                 let checked = group.check(template).map(|()| {
-                    group.describe(&mut machine);
+                    group.describe(&mut machine, false);
                     named(machine)
                 });
                 reading.add(name, checked);
             }
         }
+        // One with a launch template of the file is a part of that machine.
+        "AWS::AutoScaling::AutoScalingGroup" => {
+            let elsewhere = outside(template, properties, &format!("Auto Scaling group `{id}`"));
+            let holds = resource.get("Condition").map(|name| template.condition(name));
+            if let Some(error) = elsewhere.filter(|_| !matches!(holds, Some(Ok(false)))) {
+                reading.add(name, Err(error));
+            }
+        }
         _ => {}
-    }
-}
-
-/// The error for a node group whose launch template the file does not define.
-fn in_launch_template(id: &str, properties: &Tree, used: String) -> ImportError {
-    ImportError::InLaunchTemplate {
-        line: properties.line(),
-        owner: format!("node group `{id}`"),
-        template: used,
     }
 }
 
@@ -149,8 +148,9 @@ fn users<'g, 'a>(
     id: &str,
     properties: &Tree,
 ) -> Vec<&'g StackGroup<'a>> {
-    let name = properties
-        .get("LaunchTemplateName")
+    let name = ["LaunchTemplateName", "LaunchConfigurationName"]
+        .iter()
+        .find_map(|key| properties.get(key))
         .and_then(|name| template.text_of(name).ok());
     let users = groups.iter();
     users.filter(|group| group.starts(id, name.as_deref())).collect()
@@ -182,6 +182,7 @@ fn templates<'g>(
     };
     if let Some(direct) = direct {
         let mut machine = machine;
+        add_type(template, data, &mut machine.traits);
         // What starts from it directly is in no managed node group, and can add the AMI.
         if direct.is_empty() {
             add_managed(&mut machine, &template.evaluate_known(data), Spelling::Pascal);
@@ -205,12 +206,13 @@ fn of_group(
     if group.is_node_group() {
         group.check(template)?;
         group.check_with(template, data)?;
-        group.describe(&mut machine);
+        group.describe(&mut machine, has_arm64_image(template, data));
         return Ok(machine);
     }
     group.describe_scaling(&mut machine);
     machine.traits.is_spot |= group.is_all_spot();
     machine.traits.instance_type = group.instance_type().or(machine.traits.instance_type.take());
+    add_type(template, data, &mut machine.traits);
     if machine.traits.ami_id.is_none() {
         machine.problems.push(format!(
             "EC2 starts no instance of the launch template: it names no AMI, and the Auto Scaling group {} adds none; set `ImageId`",
@@ -231,5 +233,6 @@ fn configuration(
     for group in users {
         group.describe_scaling(&mut machine);
     }
+    add_type(template, properties, &mut machine.traits);
     Ok(machine)
 }

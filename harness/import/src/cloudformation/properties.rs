@@ -6,6 +6,7 @@ use super::groups::StackGroup;
 use super::reference::{cluster_property, is_cluster};
 use super::template::{Template, invalid};
 use crate::adopt::Stated;
+use crate::architecture::{add_arm64_type, is_for_arm64};
 use crate::ec2::traits;
 use crate::error::ImportError;
 use crate::machine::{AmiFamily, ClusterTraits, Machine, STAND_IN_AMI, StandIn, System, Traits};
@@ -125,6 +126,20 @@ pub(super) fn base(template: &Template<'_>, properties: &Tree) -> Machine {
         line: properties.line(),
         traits,
         ..Machine::default()
+    }
+}
+
+/// Whether properties name an AMI for arm64, as far as the template tells.
+pub(super) fn has_arm64_image(template: &Template<'_>, properties: &Tree) -> bool {
+    let image = properties.get("ImageId");
+    let name = image.and_then(|image| template.image_name(image));
+    name.is_some_and(|name| is_for_arm64(&name))
+}
+
+/// Gives a machine without an instance type one on which its AMI starts.
+pub(super) fn add_type(template: &Template<'_>, properties: &Tree, traits: &mut Traits) {
+    if has_arm64_image(template, properties) {
+        add_arm64_type(traits);
     }
 }
 

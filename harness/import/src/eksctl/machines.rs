@@ -18,10 +18,11 @@ impl EksctlGroup<'_> {
     /// The family is unknown, or another file has the user data.
     pub(super) fn machine(&self, name: &str) -> Result<Machine, ImportError> {
         if let Some(template) = self.tree.text_at(&["launchTemplate", "id"]) {
-            return Err(self.invalid(
-                format!("the user data of the group is in launch template `{template}`"),
-                "give the output of `aws ec2 describe-launch-template-versions --launch-template-id ID`",
-            ));
+            return Err(ImportError::InLaunchTemplate {
+                line: self.tree.line(),
+                owner: "the group".to_owned(),
+                template,
+            });
         }
         if let Some(ami) = self.text("ami").filter(|ami| ami.contains(['<', '>'])) {
             return Err(self.invalid(

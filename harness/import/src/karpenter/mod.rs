@@ -99,6 +99,22 @@ fn inline_provider(document: &Tree) -> Option<String> {
     ))
 }
 
+/// The name of an old Provisioner whose inline settings name a launch template, with the error for it.
+fn inline_launch_template(document: &Tree) -> Option<(String, ImportError)> {
+    if document.text_at(&["kind"]).as_deref() != Some("Provisioner") {
+        return None;
+    }
+    let tree = document.at(&["spec", "provider", "launchTemplate"])?;
+    let template = tree.text().filter(|name| !name.is_empty())?.to_owned();
+    let name = document.text_at(&["metadata", "name"]).unwrap_or_default();
+    let error = ImportError::InLaunchTemplate {
+        line: tree.line(),
+        owner: format!("the Provisioner `{name}`"),
+        template,
+    };
+    Some((name, error))
+}
+
 /// Adds a machine for each pool, and for each class without a pool, of manifests that another tool applies.
 pub(crate) fn add(input: &Import<'_>, documents: &[&Tree], reading: &mut Reading) {
     add_all(input, documents, reading, true);
@@ -111,7 +127,8 @@ fn add_all(input: &Import<'_>, documents: &[&Tree], reading: &mut Reading, is_co
         .iter()
         .filter_map(|document| NodeClass::of(document))
         .collect();
-    let is_stray = |pool: &&NodePool<'_>| classes.iter().all(|class| class.name != pool.class);
+    let is_stray =
+        |pool: &&NodePool<'_>| !pool.class.is_empty() && classes.iter().all(|class| class.name != pool.class);
     let strays: Vec<&NodePool<'_>> = pools.iter().filter(is_stray).collect();
     for class in &classes {
         let own = pools.iter().filter(|pool| pool.class == class.name);
@@ -132,5 +149,11 @@ fn add_all(input: &Import<'_>, documents: &[&Tree], reading: &mut Reading, is_co
     }
     for pool in of_auto_mode {
         reading.add(&pool.name, Err(auto_mode(pool.document)));
+    }
+    for (name, error) in documents
+        .iter()
+        .filter_map(|document| inline_launch_template(document))
+    {
+        reading.add(&name, Err(error));
     }
 }

@@ -106,6 +106,17 @@ impl<'a> NodeClass<'a> {
         names.unwrap_or_default()
     }
 
+    /// The names of AMIs or of their parameters of SSM, if it selects all by one of both.
+    fn images(&self) -> Vec<String> {
+        let terms = self.document.items_at(&["spec", "amiSelectorTerms"]).iter();
+        let named = |term: &Tree| {
+            let mut keys = ["name", "ssmParameter"].iter();
+            keys.find_map(|key| term.text_at(&[key]))
+        };
+        let images: Option<Vec<_>> = terms.map(named).collect();
+        images.unwrap_or_default()
+    }
+
     /// Karpenter up to 0.32 starts instances with the launch template that an AWSNodeTemplate names, and writes no user
     /// data.
     ///
@@ -117,30 +128,22 @@ impl<'a> NodeClass<'a> {
         let Some((tree, name)) = template.and_then(|tree| Some((tree, tree.text()?))) else {
             return Ok(());
         };
-        let (problem, hint) = match name {
-            // The SDK of AWS refuses names of less than three letters.
-            "" => (
-                format!(
-                    "{} `{}` has an empty `launchTemplate`: Karpenter takes it for the name of a launch template, and starts no instance",
-                    self.kind, self.name
-                ),
-                "remove the field, or name the launch template".to_owned(),
-            ),
-            name => (
-                format!(
-                    "the user data of {} `{}` is in launch template `{name}`",
-                    self.kind, self.name
-                ),
-                format!(
-                    "give the output of `aws ec2 describe-launch-template-versions --launch-template-name {name}`"
-                ),
-            ),
-        };
+        if !name.is_empty() {
+            return Err(ImportError::InLaunchTemplate {
+                line: tree.line(),
+                owner: format!("{} `{}`", self.kind, self.name),
+                template: name.to_owned(),
+            });
+        }
+        // The SDK of AWS refuses names of less than three letters.
         Err(ImportError::Invalid {
             line: tree.line(),
             column: None,
-            problem,
-            hint,
+            problem: format!(
+                "{} `{}` has an empty `launchTemplate`: Karpenter takes it for the name of a launch template, and starts no instance",
+                self.kind, self.name
+            ),
+            hint: "remove the field, or name the launch template".to_owned(),
         })
     }
 
@@ -203,7 +206,7 @@ impl<'a> NodeClass<'a> {
                 .or(Some(Tokens::Required)),
             hop_limit: Some(hops.unwrap_or(default_hops)),
             http_endpoint: option("httpEndpoint").map(|state| state == "enabled"),
-            image_version: one_of_all(self.image_names().iter().map(|name| version_of_image(name))),
+            image_version: one_of_all(self.images().iter().map(|image| version_of_image(image))),
             ami_id: self
                 .document
                 .items_at(&["spec", "amiSelectorTerms"])

@@ -1,7 +1,8 @@
 //! Node groups and Auto Scaling groups that use a launch template, and the role of an instance profile.
 
 use super::resource::{PulumiResource, PulumiStack};
-use crate::ec2::{self, GROUP_INSTANCE_TYPE, add_group_tags};
+use crate::architecture::is_arm64_ami_type;
+use crate::ec2::{self, add_group_tags, add_group_type};
 use crate::error::ImportError;
 use crate::group_refusals::{GroupWithTemplate, Spelling};
 use crate::machine::{CapacityType, LaunchTemplateVersion, Machine, ManagedNodeGroup, StartedBy, Traits};
@@ -19,6 +20,13 @@ const TEMPLATE: &[&[&str]] = &[
         "launchTemplateSpecification",
     ],
 ];
+/// The keys by which a group names its launch template, each with the attribute of the template that it has.
+const TEMPLATE_KEYS: [(&str, &str); 4] = [
+    ("id", "id"),
+    ("launchTemplateId", "id"),
+    ("name", "name"),
+    ("launchTemplateName", "name"),
+];
 /// The input of an instance or launch template with its instance profile.
 const PROFILE: &str = "iamInstanceProfile";
 
@@ -34,18 +42,42 @@ pub(super) fn of_template<'s, 'a>(
         .collect()
 }
 
+/// The error for a group that names a launch template which the stack does not have.
+pub(super) fn outside(
+    stack: &PulumiStack<'_>,
+    kind_of_template: &str,
+    group: &PulumiResource<'_>,
+) -> Option<ImportError> {
+    let path = template_path(group)?;
+    let template = TEMPLATE_KEYS
+        .iter()
+        .find_map(|(key, _)| group.text(&[path, &[*key]].concat()))?;
+    if stack.of_kind(kind_of_template).any(|own| uses(group, own)) {
+        return None;
+    }
+    let what = match group.kind.as_str() {
+        NODE_GROUP => "node group",
+        _ => "Auto Scaling group",
+    };
+    Some(ImportError::InLaunchTemplate {
+        line: group.inputs.line(),
+        owner: format!("{what} `{}`", group.name()),
+        template,
+    })
+}
+
+/// The inputs of a group with its launch template.
+fn template_path(group: &PulumiResource<'_>) -> Option<&'static [&'static str]> {
+    let mut paths = TEMPLATE.iter().copied();
+    paths.find(|path| group.inputs.at(path).is_some())
+}
+
 fn uses(group: &PulumiResource<'_>, template: &PulumiResource<'_>) -> bool {
-    let Some(path) = TEMPLATE.iter().find(|path| group.inputs.at(path).is_some()) else {
+    let Some(path) = template_path(group) else {
         return false;
     };
-    let keys = [
-        ("id", "id"),
-        ("launchTemplateId", "id"),
-        ("name", "name"),
-        ("launchTemplateName", "name"),
-    ];
-    let value = |key: &str| group.text(&[*path, &[key]].concat());
-    let mut known = keys
+    let value = |key: &str| group.text(&[path, &[key]].concat());
+    let mut known = TEMPLATE_KEYS
         .iter()
         .filter_map(|(key, attribute)| Some((value(key)?, attribute)))
         .peekable();
@@ -77,8 +109,8 @@ pub(super) fn describe_scaling(group: &PulumiResource<'_>, machine: &mut Machine
     }
 }
 
-/// Adds what a node group states about its nodes.
-pub(super) fn describe(group: &PulumiResource<'_>, traits: &mut Traits) {
+/// Adds what a node group states about its nodes. `has_arm64_image`: its launch template names an AMI for arm64.
+pub(super) fn describe(group: &PulumiResource<'_>, traits: &mut Traits, has_arm64_image: bool) {
     let ami_type = group.text(&["amiType"]).unwrap_or_default();
     traits.ami_family = traits.ami_family.or_else(|| family_of_ami_type(&ami_type));
     traits.labels = texts(group.inputs.get("labels"));
@@ -91,10 +123,8 @@ pub(super) fn describe(group: &PulumiResource<'_>, traits: &mut Traits) {
     traits.role = group.text(&["nodeRoleArn"]);
     traits.cluster.version = group.text(&["version"]);
     let instance_types = list(group.inputs.items_at(&["instanceTypes"]));
-    if traits.instance_type.is_none() {
-        let default = || GROUP_INSTANCE_TYPE.to_owned();
-        traits.instance_type = Some(instance_types.first().cloned().unwrap_or_else(default));
-    }
+    let is_arm64 = has_arm64_image || is_arm64_ami_type(&ami_type);
+    add_group_type(traits, &instance_types, is_arm64);
     let capacity = group.text(&["capacityType"]).as_deref().and_then(capacity_type);
     traits.is_spot = capacity == Some(CapacityType::Spot);
 }

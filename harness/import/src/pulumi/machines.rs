@@ -6,6 +6,7 @@ use nodejoin_core::plan::Tokens;
 
 use super::resource::{PulumiResource, PulumiStack};
 use super::{cluster, groups};
+use crate::architecture::{add_arm64_type, is_for_arm64};
 use crate::ec2::{add_managed, not_a_node, tokens};
 use crate::error::ImportError;
 use crate::group_refusals::Spelling;
@@ -13,7 +14,7 @@ use crate::machine::{Machine, StartedBy, Traits};
 use crate::reading::Reading;
 use crate::terraform::encoded_once;
 use crate::text::{from_base64, joins};
-use crate::words::{arn_parts, texts};
+use crate::words::{ami_id, arn_parts, family_of_image, stand_ins_of_image, texts, version_of_image};
 
 const TEMPLATE: &str = "aws:ec2/launchTemplate:LaunchTemplate";
 const CONFIGURATION: &str = "aws:ec2/launchConfiguration:LaunchConfiguration";
@@ -31,6 +32,11 @@ pub(super) fn add(stack: &PulumiStack<'_>, reading: &mut Reading) {
                 let mut machine = base(stack, resource);
                 describe_group(stack, resource, None, &mut machine);
                 reading.add(&name, Ok(machine));
+            }
+            groups::NODE_GROUP | groups::SCALING_GROUP => {
+                if let Some(error) = groups::outside(stack, TEMPLATE, resource) {
+                    reading.add(&name, Err(error));
+                }
             }
             _ => {}
         }
@@ -80,7 +86,7 @@ fn describe_group(
     machine: &mut Machine,
 ) {
     machine.started_by = StartedBy::NodeGroup;
-    groups::describe(group, &mut machine.traits);
+    groups::describe(group, &mut machine.traits, template.is_some_and(has_arm64_image));
     if template.is_some_and(names_image) || group.text(&["amiType"]).as_deref() == Some("CUSTOM") {
         machine.traits.leave_group_to_eks();
     } else {
@@ -89,6 +95,15 @@ fn describe_group(
     let name = group.text(&["clusterName"]);
     let resource = template.unwrap_or(group);
     surround(stack, resource, name.as_deref(), &mut machine.traits);
+}
+
+/// The AMI of a launch template, a launch configuration or an instance.
+fn image(resource: &PulumiResource<'_>) -> Option<String> {
+    resource.text(&["imageId"]).or_else(|| resource.text(&["ami"]))
+}
+
+fn has_arm64_image(resource: &PulumiResource<'_>) -> bool {
+    image(resource).is_some_and(|image| is_for_arm64(&image))
 }
 
 /// Whether a template has an AMI, which may be known after the update only.
@@ -121,7 +136,8 @@ fn instance_machine(stack: &PulumiStack<'_>, instance: &PulumiResource<'_>) -> R
     Ok(machine)
 }
 
-/// Adds what the stack tells about the cluster, and the region of the resource's provider if nothing else names one.
+/// Adds what the stack tells about the cluster, the region of the resource's provider if nothing else names one, and an
+/// instance type on which the resource's AMI starts if the stack states none.
 fn surround(
     stack: &PulumiStack<'_>,
     resource: &PulumiResource<'_>,
@@ -130,6 +146,9 @@ fn surround(
 ) {
     cluster::describe(stack, cluster, traits);
     traits.region = traits.region.take().or_else(|| stack.region(resource));
+    if has_arm64_image(resource) {
+        add_arm64_type(traits);
+    }
 }
 
 fn with_user_data(stack: &PulumiStack<'_>, resource: &PulumiResource<'_>) -> Result<Machine, ImportError> {
@@ -163,12 +182,16 @@ fn base(stack: &PulumiStack<'_>, resource: &PulumiResource<'_>) -> Machine {
     let profile = groups::instance_profile(resource);
     let (_, account_of_profile) = arn_parts(profile.as_deref().unwrap_or_default());
     let role = groups::role(stack, resource);
+    let image = image(resource);
     let default_tokens = (resource.kind == CONFIGURATION).then_some(Tokens::Optional);
     Machine {
         name: resource.name(),
         line: resource.inputs.line(),
         traits: Traits {
-            ami_id: resource.text(&["imageId"]).or_else(|| resource.text(&["ami"])),
+            ami_family: image.as_deref().and_then(family_of_image),
+            ami_id: image.as_deref().map(ami_id),
+            image_version: image.as_deref().and_then(version_of_image),
+            stand_ins: stand_ins_of_image(image.as_deref()),
             instance_type: resource.text(&["instanceType"]),
             is_spot: is_spot(resource),
             instance_profile: profile.filter(|_| role.is_none()),

@@ -4,7 +4,8 @@ use super::address::{index_of, without_indexes};
 use super::file::TerraformFile;
 use super::references::ReferenceTarget;
 use super::resource::TerraformResource;
-use crate::ec2::{self, GROUP_INSTANCE_TYPE, add_group_tags};
+use crate::architecture::is_arm64_ami_type;
+use crate::ec2::{self, add_group_tags, add_group_type};
 use crate::error::ImportError;
 use crate::group_refusals::{GroupWithTemplate, Spelling};
 use crate::machine::{CapacityType, LaunchTemplateVersion, Machine, ManagedNodeGroup, StartedBy};
@@ -22,6 +23,14 @@ const TEMPLATE: &[&[&str]] = &[
         "launch_template_specification",
         "0",
     ],
+];
+
+/// The keys by which a group names its launch template, each with the attribute of the template that it has.
+const TEMPLATE_KEYS: [(&str, &str); 4] = [
+    ("id", "id"),
+    ("launch_template_id", "id"),
+    ("name", "name"),
+    ("launch_template_name", "name"),
 ];
 
 /// The arguments of a group that can refer to its launch template.
@@ -79,6 +88,27 @@ pub(super) fn of_configuration<'f, 'a>(
         .collect()
 }
 
+/// The error for a group that names a launch template which the file does not have.
+pub(super) fn outside(file: &TerraformFile<'_>, group: &TerraformResource<'_>) -> Option<ImportError> {
+    let reference = template_reference(group)?;
+    let template = TEMPLATE_KEYS
+        .iter()
+        .find_map(|(key, _)| reference.text_at(&[*key]))?;
+    let mut templates = file.of_kind(&["aws_launch_template"]);
+    if templates.any(|own| uses(file, group, own)) {
+        return None;
+    }
+    let what = match group.kind.as_str() {
+        "aws_eks_node_group" => "node group",
+        _ => "Auto Scaling group",
+    };
+    Some(ImportError::InLaunchTemplate {
+        line: group.values.line(),
+        owner: format!("{what} `{}`", group.address),
+        template,
+    })
+}
+
 fn template_reference<'a>(group: &TerraformResource<'a>) -> Option<&'a Tree> {
     TEMPLATE.iter().find_map(|path| group.values.at(path))
 }
@@ -87,13 +117,7 @@ fn uses(file: &TerraformFile<'_>, group: &TerraformResource<'_>, template: &Terr
     let Some(reference) = template_reference(group) else {
         return false;
     };
-    let keys = [
-        ("id", "id"),
-        ("launch_template_id", "id"),
-        ("name", "name"),
-        ("launch_template_name", "name"),
-    ];
-    let mut known = keys
+    let mut known = TEMPLATE_KEYS
         .iter()
         .filter_map(|(key, attribute)| Some((reference.text_at(&[key])?, attribute)))
         .peekable();
@@ -168,8 +192,8 @@ pub(super) fn describe_scaling(machine: &mut Machine, group: &TerraformResource<
     }
 }
 
-/// Adds what a node group states about its nodes.
-pub(super) fn describe(machine: &mut Machine, group: &TerraformResource<'_>) {
+/// Adds what a node group states about its nodes. `has_arm64_image`: its launch template names an AMI for arm64.
+pub(super) fn describe(machine: &mut Machine, group: &TerraformResource<'_>, has_arm64_image: bool) {
     machine.started_by = StartedBy::NodeGroup;
     let traits = &mut machine.traits;
     traits.labels = texts(group.values.get("labels"));
@@ -184,10 +208,8 @@ pub(super) fn describe(machine: &mut Machine, group: &TerraformResource<'_>) {
     traits.role = group.text(&["node_role_arn"]);
     traits.cluster.version = group.text(&["version"]);
     let instance_types = list(group.values.items_at(&["instance_types"]));
-    if traits.instance_type.is_none() {
-        let default = || GROUP_INSTANCE_TYPE.to_owned();
-        traits.instance_type = Some(instance_types.first().cloned().unwrap_or_else(default));
-    }
+    let is_arm64 = has_arm64_image || is_arm64_ami_type(&ami_type);
+    add_group_type(traits, &instance_types, is_arm64);
     let capacity = group.text(&["capacity_type"]).as_deref().and_then(capacity_type);
     traits.is_spot = capacity == Some(CapacityType::Spot);
 }

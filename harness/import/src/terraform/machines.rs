@@ -9,6 +9,7 @@ use super::resource::TerraformResource;
 use super::user_data::{unknown_until_apply, user_data};
 use super::{cluster, groups};
 use crate::adopt::Stated;
+use crate::architecture::{add_arm64_type, is_for_arm64};
 use crate::ec2::{add_managed, names_cluster, not_a_node, tokens, volumes};
 use crate::error::ImportError;
 use crate::group_refusals::Spelling;
@@ -42,6 +43,15 @@ pub(super) fn add(file: &TerraformFile<'_>, reading: &mut Reading) {
     }
     for instance in file.of_kind(&["aws_instance"]) {
         reading.add(&instance.address, instance_machine(file, instance));
+    }
+}
+
+/// Adds the groups whose launch template is outside of the file.
+pub(super) fn add_outside(file: &TerraformFile<'_>, reading: &mut Reading) {
+    for group in file.of_kind(&["aws_eks_node_group", "aws_autoscaling_group"]) {
+        if let Some(error) = groups::outside(file, group) {
+            reading.add(&group.address, Err(error));
+        }
     }
 }
 
@@ -96,7 +106,7 @@ fn group_machine(
 ) -> Machine {
     let resource = template.unwrap_or(group);
     let mut machine = base(file, resource);
-    groups::describe(&mut machine, group);
+    groups::describe(&mut machine, group, has_arm64_image(file, resource));
     let has_ami = machine.traits.ami_id.is_some()
         || template.is_some_and(|template| template.is_unknown("image_id"))
         || group.text(&["ami_type"]).as_deref() == Some("CUSTOM");
@@ -150,7 +160,8 @@ fn named_cluster(file: &TerraformFile<'_>, machine: &Machine) -> Option<String> 
     file.clusters().any(is_named).then_some(name)
 }
 
-/// Adds what the file tells about the cluster, and the region of the resource's provider if nothing else names one.
+/// Adds what the file tells about the cluster, the region of the resource's provider if nothing else names one, and an
+/// instance type on which the resource's AMI starts if the file states none.
 fn surround(
     file: &TerraformFile<'_>,
     resource: &TerraformResource<'_>,
@@ -159,6 +170,9 @@ fn surround(
 ) {
     cluster::describe(file, cluster, traits);
     traits.region = traits.region.take().or_else(|| file.region(resource));
+    if has_arm64_image(file, resource) {
+        add_arm64_type(traits);
+    }
 }
 
 /// What the resource itself states.
@@ -175,7 +189,7 @@ fn base(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Machine {
 }
 
 fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits {
-    let image = ["image_id", "ami"].iter().find_map(|key| resource.text(&[key]));
+    let image = image(resource);
     let option = |key: &str| resource.text(&["metadata_options", "0", key]);
     let is_enabled = |key: &str| option(key).map(|state| state == "enabled");
     let profile = ["arn", "name"]
@@ -244,19 +258,43 @@ fn instance_tags(resource: &TerraformResource<'_>) -> BTreeMap<String, String> {
 
 /// The name of an AMI, or that of its parameter of SSM, if a data source of the file has read it.
 fn image_name(file: &TerraformFile<'_>, id: &str) -> Option<String> {
-    let sources = [
+    let mut sources = image_sources(file, id).into_iter();
+    sources.find_map(|source| source.text(&["name"]))
+}
+
+/// The data sources that have read the id of an AMI.
+fn image_sources<'f, 'a>(file: &'f TerraformFile<'a>, id: &str) -> Vec<&'f TerraformResource<'a>> {
+    let kinds = [
         ("aws_ami", ["id", "image_id"]),
         ("aws_ssm_parameter", ["value", "insecure_value"]),
     ];
-    sources.iter().find_map(|(kind, attributes)| {
-        let kinds = [*kind];
-        let mut found = file.of_kind(&kinds).filter(|source| {
-            attributes
-                .iter()
-                .any(|key| source.text(&[key]).as_deref() == Some(id))
-        });
-        found.find_map(|source| source.text(&["name"]))
-    })
+    let mut sources = Vec::new();
+    for (kind, attributes) in kinds {
+        let has_read = |source: &&TerraformResource<'_>| {
+            let mut values = attributes.iter().filter_map(|key| source.text(&[key]));
+            values.any(|value| value == id)
+        };
+        sources.extend(file.of_kind(&[kind]).filter(has_read));
+    }
+    sources
+}
+
+/// The AMI of a launch template, a launch configuration or an instance.
+fn image(resource: &TerraformResource<'_>) -> Option<String> {
+    ["image_id", "ami"].iter().find_map(|key| resource.text(&[key]))
+}
+
+/// Whether the AMI of a resource is one for arm64: by its parameter of SSM, or by a data source that has read it.
+fn has_arm64_image(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> bool {
+    let Some(image) = image(resource) else {
+        return false;
+    };
+    let is_arm64 = |source: &TerraformResource<'_>| {
+        let name = source.text(&["name"]);
+        name.is_some_and(|name| is_for_arm64(&name))
+            || source.text(&["architecture"]).as_deref() == Some("arm64")
+    };
+    is_for_arm64(&image) || image_sources(file, &image).into_iter().any(is_arm64)
 }
 
 /// The role of an instance profile, by its name or ARN.

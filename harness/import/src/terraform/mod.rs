@@ -63,6 +63,7 @@ pub(crate) fn read(input: &Import<'_>, document: &Tree, format: FileFormat) -> R
             .push("the plan ended with errors: resources may be missing".to_owned());
     }
     machines::add(&file, &mut reading);
+    machines::add_outside(&file, &mut reading);
     manifests::add(input, &file, &mut reading);
     if !reading.has_machines() {
         machines::add_texts(&file, &mut reading);

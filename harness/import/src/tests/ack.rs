@@ -108,3 +108,25 @@ fn names_that_a_shell_fills_in_are_not_adopted() {
         "{error}"
     );
 }
+
+#[test]
+fn an_auto_scaling_group_uses_the_template_with_its_id() {
+    let group = |id: &str| {
+        format!(
+            "status: {{ id: lt-0abc }}\n---\napiVersion: autoscaling.services.k8s.aws/v1alpha1\nkind: AutoScalingGroup\nmetadata: {{ name: g }}\n\
+             spec: {{ name: g, launchTemplate: {{ launchTemplateID: {id} }} }}\n"
+        )
+    };
+    let own = read(&format!("{}{}", template(""), group("lt-0abc")));
+    assert_eq!((own.machines.len(), own.unread.len()), (1, 0), "{own:?}");
+    assert_eq!(own.machines[0].started_by, StartedBy::ScalingGroups);
+    let other = read(&format!("{}{}", template(""), group("lt-0def")));
+    let unread = &other.unread[0];
+    assert_eq!(unread.name, "AutoScalingGroup/g");
+    assert!(
+        unread
+            .error
+            .to_string()
+            .ends_with("is in launch template `lt-0def`")
+    );
+}

@@ -10,6 +10,7 @@ mod eks;
 mod eksctl;
 mod group_refusals;
 mod karpenter;
+mod launch_templates;
 mod lines;
 mod not_nodes;
 mod other_text;

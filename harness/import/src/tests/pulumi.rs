@@ -327,3 +327,26 @@ fn a_preview_names_templates_and_profiles_by_dependencies() {
     assert_eq!(c.traits.tags["k"], "v");
     assert_eq!(c.traits.role.as_deref(), Some("nodes"));
 }
+
+#[test]
+fn a_parameter_of_ssm_names_an_ami() {
+    let image = "resolve:ssm:/aws/service/eks/optimized-ami/1.29/amazon-linux-2023/arm64/standard/recommended/image_id";
+    let values = json!({"userData": base64(SCRIPT), "imageId": image});
+    let traits = machine(&stack(&[resource(TEMPLATE, "lt", values.clone())])).traits;
+    assert_eq!(traits.image_version.as_deref(), Some("1.29"));
+    assert_eq!(traits.ami_family, Some(AmiFamily::Al2023));
+    assert_eq!(traits.ami_id.as_deref(), Some("ami-0123456789abcdef0"));
+    assert_eq!(traits.instance_type.as_deref(), Some("m6g.large"));
+    let group = |inputs: Value| resource(GROUP, "ng", inputs);
+    for resources in [
+        vec![group(json!({"amiType": "AL2023_ARM_64_STANDARD"}))],
+        vec![
+            resource(TEMPLATE, "lt", values),
+            group(json!({"launchTemplate": {"id": "lt"}})),
+        ],
+    ] {
+        let traits = machine(&stack(&resources)).traits;
+        assert_eq!(traits.instance_type.as_deref(), Some("m6g.large"));
+        assert!(traits.stand_ins.contains_key("instance type m6g.large"));
+    }
+}

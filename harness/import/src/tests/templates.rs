@@ -4,7 +4,7 @@ use super::{SCRIPT, base64, machine, read, read_with, refused, user_data};
 use crate::{AmiFamily, Imported, System};
 
 /// Parameters and conditions, one of which needs a value.
-const HEAD: &str = "Parameters:\n  V: { Type: String, Default: \"1.31\" }\n  Missing: { Type: String }\nMappings:\n  Images: { a: { b: ami-1 } }\n\
+pub(super) const HEAD: &str = "Parameters:\n  V: { Type: String, Default: \"1.31\" }\n  Missing: { Type: String }\nMappings:\n  Images: { a: { b: ami-1 } }\n\
                     Conditions:\n  Holds: !Equals [a, a]\n  Open: !Equals [!Ref Missing, a]\nResources:\n";
 
 /// A template with a launch template of these properties.
@@ -15,14 +15,14 @@ fn template(data: &str) -> String {
 }
 
 /// A launch template with an AMI and user data.
-fn with_script(script: &str) -> String {
+pub(super) fn with_script(script: &str) -> String {
     template(&format!(
         "        ImageId: ami-1\n        UserData: {}\n",
         base64(script)
     ))
 }
 
-fn names(imported: &Imported) -> Vec<&str> {
+pub(super) fn names(imported: &Imported) -> Vec<&str> {
     let machines = imported.machines.iter();
     machines.map(|machine| machine.name.as_str()).collect()
 }

@@ -324,3 +324,22 @@ fn a_role_that_is_not_filled_in_is_not_adopted() {
         assert!(!found.contains("role "), "{role}: {found}");
     }
 }
+
+#[test]
+fn a_parameter_of_ssm_tells_the_version_of_the_kubelet() {
+    let version = |terms: &str| {
+        let text = with_pool(&format!("  amiFamily: AL2023\n  amiSelectorTerms: [{terms}]\n"));
+        machine(&text).traits.image_version
+    };
+    let term = |version: &str| {
+        format!(
+            "{{ ssmParameter: /aws/service/eks/optimized-ami/{version}/amazon-linux-2023/x86_64/standard/recommended/image_id }}"
+        )
+    };
+    assert_eq!(version(&term("1.29")).as_deref(), Some("1.29"));
+    let both = |second: &str| version(&format!("{}, {second}", term("1.29")));
+    let name = "{ name: amazon-eks-node-al2023-x86_64-standard-1.29-v20250920 }";
+    assert_eq!(both(name).as_deref(), Some("1.29"));
+    assert_eq!(both(&term("1.31")), None);
+    assert_eq!(both("{ tags: { a: b } }"), None);
+}

@@ -348,3 +348,73 @@ fn the_name_of_an_ami_that_a_data_source_read_says_which_system_boots() {
     );
     assert_eq!(family("nodes-7"), (None, None));
 }
+
+#[test]
+fn an_ami_for_arm64_without_an_instance_type_has_a_stand_in_of_its_architecture() {
+    let image = "ami-0123456789abcdef0";
+    let parameter =
+        "/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/arm64/standard/recommended/image_id";
+    let ssm = format!("resolve:ssm:{parameter}");
+    let template = |image: &str| {
+        let values = json!({"user_data": base64(SCRIPT), "image_id": image, "id": "lt-1"});
+        resource("aws_launch_template.a", values)
+    };
+    let group = |more: Value| {
+        let mut values = json!({"cluster_name": "demo"});
+        for (key, value) in more.as_object().unwrap() {
+            values[key] = value.clone();
+        }
+        resource("aws_eks_node_group.a", values)
+    };
+    let of_template = || group(json!({"launch_template": [{"id": "lt-1"}]}));
+    let scaling = |overrides: Value| {
+        let policy = json!([{"launch_template": [{"launch_template_specification": [{"launch_template_id": "lt-1"}],
+            "override": overrides}]}]);
+        resource(
+            "aws_autoscaling_group.a",
+            json!({"mixed_instances_policy": policy}),
+        )
+    };
+    let ami = json!({"id": image, "architecture": "arm64"});
+    let ami = resource("data.aws_ami.a", ami);
+    let read_parameter = resource(
+        "data.aws_ssm_parameter.a",
+        json!({"name": parameter, "value": image}),
+    );
+    let stand_in = ("m6g.large", true);
+    for (resources, (instance_type, is_stand_in)) in [
+        (vec![template(&ssm)], stand_in),
+        (vec![template(image), ami], stand_in),
+        (vec![template(image), read_parameter], stand_in),
+        (vec![template(&ssm), of_template()], stand_in),
+        (
+            vec![group(json!({"ami_type": "AL2023_ARM_64_STANDARD"}))],
+            stand_in,
+        ),
+        (vec![template(&ssm), scaling(json!([]))], stand_in),
+        (
+            vec![template(&ssm), scaling(json!([{"instance_type": "c7g.large"}]))],
+            ("c7g.large", false),
+        ),
+        (
+            vec![group(
+                json!({"ami_type": "AL2_ARM_64", "instance_types": ["c7g.large"]}),
+            )],
+            ("c7g.large", false),
+        ),
+        (
+            vec![group(json!({"ami_type": "AL2_x86_64"}))],
+            ("t3.medium", false),
+        ),
+    ] {
+        let traits = machine(&plan(&resources, &json!({}))).traits;
+        assert_eq!(
+            (
+                traits.instance_type.as_deref(),
+                traits.stand_ins.contains_key("instance type m6g.large")
+            ),
+            (Some(instance_type), is_stand_in),
+            "{resources:?}"
+        );
+    }
+}
