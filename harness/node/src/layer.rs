@@ -4,7 +4,7 @@ mod values;
 
 use std::io::Write as _;
 
-use nodejoin_core::kubernetes::{DifferenceKind, Minor, newer_than};
+use nodejoin_core::kubernetes::{DifferenceKind, Minor, newer_gates, newer_than};
 use nodejoin_core::plan::{Cni, NewerSettings, Stubs, UserDataEngine};
 use nodejoin_core::run::shell::quoted;
 use nodejoin_core::run::time_factor::TimeFactor;
@@ -285,10 +285,11 @@ impl LayerArchive {
             names(DifferenceKind::KubeletField),
             names(DifferenceKind::KubeletFlag),
         );
-        if fields.is_empty() && flags.is_empty() {
+        let gates: Vec<&str> = newer_gates(kubelet).collect();
+        if fields.is_empty() && flags.is_empty() && gates.is_empty() {
             return Ok(());
         }
-        let newer = serde_json::json!({ "fields": fields, "flags": flags });
+        let newer = serde_json::json!({ "fields": fields, "flags": flags, "gates": gates });
         self.file(
             "/opt/nodejoin/newer-settings.json",
             0o644,

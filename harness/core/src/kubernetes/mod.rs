@@ -8,6 +8,7 @@
 //! | `version` | parsing and comparing versions |
 //! | `differences` | first and last version of flags, API versions, behaviours |
 //! | `kubelet_flags` | flags of the kubelet, for suggestions |
+//! | `feature_gates` | feature gates of the kubelet, with the first version of each |
 //! | `quantity` | numbers of quantities such as `20Gi` |
 //! | `skew` | which kubelets an API server supports |
 //! | `requested` | the versions that a run requests |
@@ -15,6 +16,7 @@
 //! | `node_labels` | which labels a kubelet may set itself |
 
 mod differences;
+mod feature_gates;
 mod kubelet_flags;
 pub mod node_labels;
 pub(crate) mod quantity;
@@ -32,6 +34,7 @@ pub use differences::{
     kubeadm_api, kubelet_config_map, kubelet_knows_flag, kubelet_reads, looks_again, newer_than,
     refuses_cgroup_v1, takes_config_dir, token_review_api,
 };
+pub use feature_gates::{feature_gates, gate_since, newer_gates};
 pub use kubelet_flags::{kubelet_flags, nearest_kubelet_flag};
 pub(crate) use registered::{
     canonical_taint, labels_of_flag, labels_of_node, taint_texts, taints_of_node, value_of_flag,

@@ -1,7 +1,7 @@
 //! What the harness changed of a kubelet's settings, as the node's journal names it.
 
 use super::{Observation, ObservedEvent};
-use crate::kubernetes::{DifferenceKind, difference};
+use crate::kubernetes::{DifferenceKind, difference, gate_since};
 
 /// How lines of the program that starts the kubelet begin.
 const PREFIX: &str = "nodejoin-settings ";
@@ -44,8 +44,9 @@ fn sentence(kubelet: &str, kind: &str, name: &str) -> String {
     let what = match kind {
         "flag" => DifferenceKind::KubeletFlag,
         "gate" => {
+            let version = gate_since(name).map_or("VERSION".to_owned(), |since| since.to_string());
             return format!(
-                "kubelet {kubelet} has no feature gate `{name}` and starts without it; a newer `--kubernetes` tests it"
+                "kubelet {kubelet} has no feature gate `{name}` and starts without it; `--kubernetes {version}` tests it"
             );
         }
         _ => DifferenceKind::KubeletField,
@@ -96,7 +97,7 @@ mod tests {
                 "kubelet v1.20.2 has no `registerWithTaints`: its taints are passed as `--register-with-taints`; `--kubernetes 1.23` or newer tests it",
                 "kubelet v1.20.2 has no `seccompDefault`: it has no effect; `--kubernetes 1.22` or newer tests it",
                 "kubelet v1.20.2 has no `--seccomp-default`: it is removed; `--kubernetes 1.22` or newer tests it",
-                "kubelet v1.20.2 has no feature gate `ImageVolume` and starts without it; a newer `--kubernetes` tests it",
+                "kubelet v1.20.2 has no feature gate `ImageVolume` and starts without it; `--kubernetes 1.31` tests it",
             ]
         );
         assert_eq!(low_disk_percent(&observation), Some("7"));

@@ -102,7 +102,7 @@ pub enum NewerSettings {
     /// Nothing: the kubelet ignores an unknown field, and exits at an unknown flag or feature gate.
     #[default]
     Keep,
-    /// `registerWithTaints` becomes a flag; unknown flags and feature gates are removed. The report lists each.
+    /// `registerWithTaints` becomes a flag; newer flags and feature gates are removed. The report lists each.
     Translate,
 }
 

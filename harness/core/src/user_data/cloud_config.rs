@@ -8,6 +8,9 @@ use crate::input::mode::octal;
 use crate::input::problem::Position;
 use crate::input::yaml::{self, YamlEntry, YamlTree, YamlValue};
 
+/// The first line of the script of commands.
+const INTERPRETER: &[u8] = b"#!/bin/sh\n";
+
 /// The files and commands of a cloud-config, as far as cloud-init can use it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CloudConfig {
@@ -17,6 +20,8 @@ pub struct CloudConfig {
     pub runcmd: Option<Vec<u8>>,
     /// What cloud-init skips or reads in another way than written. Its modules are independent of each other.
     pub problems: Vec<CloudConfigProblem>,
+    /// Whether its lists follow those of earlier configs, as its `merge_how` says.
+    pub is_appended: bool,
 }
 
 /// A part of a cloud-config that cloud-init does not use as written.
@@ -94,6 +99,8 @@ impl CloudConfig {
             );
             problem(key.position, CloudConfigLoss::Entry, message)
         }));
+        let merge_how = ["merge_how", "merge_type"].iter();
+        config.is_appended = merge_how.filter_map(|key| tree.get(key)).any(appends_lists);
         if let Some(files) = tree.get("write_files")
             && let Err(problem) = config.write_files(files, text)
         {
@@ -115,11 +122,17 @@ impl CloudConfig {
 
     /// Merges a later cloud-config. By the default of cloud-init, its lists replace earlier ones.
     pub fn merge(&mut self, later: Self) {
-        if !later.files.is_empty() {
+        if later.is_appended {
+            self.files.extend(later.files);
+        } else if !later.files.is_empty() {
             self.files = later.files;
         }
-        if later.runcmd.is_some() {
-            self.runcmd = later.runcmd;
+        match (&mut self.runcmd, later.runcmd) {
+            (Some(commands), Some(more)) if later.is_appended => {
+                commands.extend_from_slice(more.strip_prefix(INTERPRETER).unwrap_or(&more));
+            }
+            (runcmd, Some(commands)) => *runcmd = Some(commands),
+            (_, None) => {}
         }
         self.problems.extend(later.problems);
     }
@@ -300,6 +313,23 @@ fn is_binary(entry: &YamlEntry, source: &str) -> bool {
     })
 }
 
+/// Whether a `merge_how` adds lists to earlier ones. Of a key that both dictionaries have, cloud-init keeps one value,
+/// unless it is to look into its list.
+fn appends_lists(merge_how: &YamlTree) -> bool {
+    let text = joined_texts(merge_how);
+    let looks_into = ["recurse_array", "recurse_list"];
+    text.contains("append") && looks_into.iter().any(|word| text.contains(word))
+}
+
+fn joined_texts(tree: &YamlTree) -> String {
+    match &tree.value {
+        YamlValue::Text(text) => text.clone(),
+        YamlValue::List(items) => items.iter().map(joined_texts).collect(),
+        YamlValue::Map(entries) => entries.iter().map(|entry| joined_texts(&entry.tree)).collect(),
+        YamlValue::Null | YamlValue::Bool(_) | YamlValue::Number(_) => String::new(),
+    }
+}
+
 /// `is_true` of cloud-init.
 fn is_true(tree: &YamlTree) -> bool {
     let text = scalar(tree).unwrap_or_default().to_lowercase();
@@ -356,7 +386,7 @@ fn script(key: &str, tree: &YamlTree) -> Result<Option<Vec<u8>>, CloudConfigProb
             return Err(no_commands(key, tree, &what));
         }
     };
-    let mut script = b"#!/bin/sh\n".to_vec();
+    let mut script = INTERPRETER.to_vec();
     for command in commands {
         let line = match &command.value {
             YamlValue::List(words) => words.iter().map(word).collect::<Vec<_>>().join(" "),

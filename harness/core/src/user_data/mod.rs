@@ -8,6 +8,7 @@
 //! | `ca_cert_hash.rs` | the value of `{{ cluster.ca_cert_hash }}` |
 //! | `compose.rs` | the bytes that the metadata service returns |
 //! | `replace.rs` | replaces the values of another cluster |
+//! | `authority.rs` | whether a certificate authority in base64 is whole |
 //! | `parse.rs` | the parts that cloud-init finds, and their faults |
 //! | `mime.rs` | MIME messages |
 //! | `gzip.rs` | compression |
@@ -17,6 +18,7 @@
 //! | `cloud_config.rs` | the files and commands of `#cloud-config` |
 
 mod ami_family;
+mod authority;
 mod ca_cert_hash;
 mod cloud_config;
 mod compose;

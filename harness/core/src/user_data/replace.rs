@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use super::authority::{BEGIN, END, is_whole_certificate};
 use super::fill::Values;
 use super::gzip::{GZIP, gunzip, gzip};
 use super::mime::decode_base64;
@@ -17,8 +18,6 @@ const SHORTEST_BASE64: usize = 40;
 const DEPTH: usize = 5;
 /// Lines before and after a certificate that tell its purpose.
 const CONTEXT: usize = 4;
-const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
-const END: &str = "-----END CERTIFICATE-----";
 /// Words near certificates of others, such as that of a proxy.
 const OTHER_AUTHORITIES: [&str; 3] = ["ca-trust", "ca-certificates", "/anchors/"];
 /// Words near the certificate of a cluster in PEM.
@@ -129,12 +128,16 @@ impl Replacer {
         let is_full = |line: &&&str| line.trim().len() == width && is_base64(line.trim());
         let full = lines[at..].iter().take_while(is_full).count();
         let is_rest = |line: &&str| line.trim().len() < width && is_base64(line.trim());
-        let length = full + usize::from(lines.get(at + full).is_some_and(is_rest));
-        if length < 2 {
-            return None;
-        }
-        let joined: String = lines[at..at + length].iter().map(|line| line.trim()).collect();
-        let changed = self.blob(&joined, lines, at, depth)?;
+        let rest = usize::from(lines.get(at + full).is_some_and(is_rest));
+        // A word below base64 whose last line is full, such as the `EOF` of a shell, does not belong to it.
+        let (changed, length) = [full + rest, full]
+            .into_iter()
+            .skip(1 - rest)
+            .find_map(|length| {
+                let block = lines[at..at + length].iter().map(|line| line.trim());
+                let changed = (length > 1).then(|| self.blob(&block.collect::<String>(), lines, at, depth));
+                Some((changed??, length))
+            })?;
         let indent = &first[..first.len() - first.trim_start().len()];
         let end = &first[first.trim_end().len()..];
         let wrapped = changed.as_bytes().chunks(width);
@@ -153,7 +156,7 @@ impl Replacer {
             return None;
         }
         let whole = &word[..word.len() - word.len() % 4];
-        if is_complete(&decode_base64(whole.as_bytes())?)? || is_near(lines, at, &OTHER_AUTHORITIES) {
+        if is_whole_certificate(whole)? || is_near(lines, at, &OTHER_AUTHORITIES) {
             return None;
         }
         let mut joined = word.to_owned();
@@ -164,13 +167,12 @@ impl Replacer {
             joined.push_str(&line[..end]);
             taken += 1;
             rest = &line[end..];
-            let is_whole =
-                || decode_base64(joined.as_bytes()).is_some_and(|all| is_complete(&all) == Some(true));
+            let is_whole = || is_whole_certificate(&joined) == Some(true);
             if end == 0 || !rest.trim_end().is_empty() || is_whole() {
                 break;
             }
         }
-        is_complete(&decode_base64(joined.as_bytes())?)?.then_some(())?;
+        is_whole_certificate(&joined)?.then_some(())?;
         self.found.insert(ReplacedValue::CertificateAuthority);
         let (begin, others) = self.authority.split_at_checked(word.len())?;
         let others = others.as_bytes().chunks(width).map(String::from_utf8_lossy);
@@ -195,20 +197,20 @@ impl Replacer {
         if word.len() < SHORTEST_BASE64 || !is_base64(word) {
             return None;
         }
-        let decoded = decode_base64(word.as_bytes())?;
-        if let Some(is_complete) = is_complete(&decoded) {
+        if let Some(is_whole) = is_whole_certificate(word) {
             // A certificate that ends too early fails on the node, unless the author of the file left its rest out.
             let is_left_out = || {
                 ["...", "\u{2026}"]
                     .iter()
                     .any(|dots| lines[at].contains(&format!("{word}{dots}")))
             };
-            if is_near(lines, at, &OTHER_AUTHORITIES) || !(is_complete || is_left_out()) {
+            if is_near(lines, at, &OTHER_AUTHORITIES) || !(is_whole || is_left_out()) {
                 return None;
             }
             self.found.insert(ReplacedValue::CertificateAuthority);
             return Some(self.authority.clone());
         }
+        let decoded = decode_base64(word.as_bytes())?;
         self.bytes(&decoded, depth).map(|bytes| STANDARD.encode(bytes))
     }
 
@@ -226,13 +228,6 @@ impl Replacer {
         }
         changed
     }
-}
-
-/// Whether certificates in PEM have their end; `None` if it is none.
-fn is_complete(decoded: &[u8]) -> Option<bool> {
-    let text = decoded.trim_ascii_start();
-    let begins = text.starts_with(BEGIN.as_bytes());
-    begins.then(|| text.windows(END.len()).any(|part| part == END.as_bytes()))
 }
 
 fn is_near(lines: &[&str], at: usize, words: &[&str]) -> bool {
@@ -383,6 +378,16 @@ mod tests {
         }
         let cut = format!("CA={begin}\nbootstrap\n");
         assert_eq!(replaced(cut.as_bytes()), (cut.clone(), Vec::new()));
+    }
+
+    #[test]
+    fn a_certificate_without_its_padding_stays_and_a_word_below_it_too() {
+        let theirs = STANDARD.encode(format!("{THEIRS}\n"));
+        let cut = format!("certificateAuthority: {}\n", theirs.trim_end_matches('='));
+        assert_eq!(replaced(cut.as_bytes()), (cut.clone(), Vec::new()));
+        let wrapped = |text: &str| format!("{}\n{}\nEOF\n", &text[..80], &text[80..]);
+        let (text, _) = replaced(wrapped(&STANDARD.encode(THEIRS)).as_bytes());
+        assert_eq!(text, wrapped(&STANDARD.encode(OURS)));
     }
 
     #[test]

@@ -209,7 +209,7 @@ deviations! {
     /// The kubelet starts without settings that it is too old for.
     TranslatedSettings = "translated-settings" {
         when: "`newer_settings: translate`, as in `nodejoin try`, and a kubelet that is too old for a setting of the script",
-        what: "the kubelet starts with its configuration without fields, flags and feature gates that it does not have; `registerWithTaints` becomes `--register-with-taints`",
+        what: "the kubelet starts with its configuration without fields, flags and feature gates that only newer kubelets have; `registerWithTaints` becomes `--register-with-taints`",
         why: "the script is for newer kubelets than the one that is available here: this kubelet would exit, or ignore the setting",
     }
     /// The kubelet starts without thresholds for disk space.

@@ -23,6 +23,7 @@ pub(super) const TABLE: &[Difference] = &{
         "1.20 has it behind the feature gate GracefulNodeShutdown, and exits without the gate";
     const OF_A_FIELD: &str = "set the field of KubeletConfiguration with this name";
     const LOGGING: &str = "KEP-2845: flags of klog's files removed in 1.26";
+    const REMOVED: &str = "the removed feature gates of the documentation";
     [
         row(
             KubeletFlag,
@@ -101,6 +102,11 @@ pub(super) const TABLE: &[Difference] = &{
         row(KubeletField, "memoryReservationPolicy", FIELDS).since(36),
         row(KubeletField, "tlsCurvePreferences", FIELDS).since(36),
         //
+        row(KubeletGate, "CSIMigration", REMOVED).until(26),
+        row(KubeletGate, "CSIMigrationAWS", REMOVED).until(26),
+        row(KubeletGate, "ExpandCSIVolumes", REMOVED).until(26),
+        row(KubeletGate, "ExpandInUsePersistentVolumes", REMOVED).until(26),
+        row(KubeletGate, "ExpandPersistentVolumes", REMOVED).until(26),
         row(
             KubeletGate,
             "KubeletCredentialProviders",

@@ -226,3 +226,20 @@ fn a_later_list_replaces_an_earlier_one() {
     assert_eq!(config.runcmd.unwrap(), b"#!/bin/sh\nb\n");
     assert_eq!(config.files.len(), 1);
 }
+
+#[test]
+fn a_later_list_follows_an_earlier_one_if_it_says_so() {
+    let read = |text: &str| CloudConfig::read(text).unwrap();
+    for merge_how in [
+        "merge_how: list(append)+dict(recurse_array)+str()",
+        "merge_type: list(append)+dict(no_replace,recurse_list)+str()",
+        "merge_how: [{ name: list, settings: [append] }, { name: dict, settings: [no_replace, recurse_list] }]",
+    ] {
+        let mut config = read("runcmd: [a]\nwrite_files: [{ path: /a }]\n");
+        config.merge(read(&format!(
+            "{merge_how}\nruncmd: [b]\nwrite_files: [{{ path: /b }}]\n"
+        )));
+        assert_eq!(config.runcmd.unwrap(), b"#!/bin/sh\na\nb\n", "{merge_how}");
+        assert_eq!(config.files.len(), 2, "{merge_how}");
+    }
+}

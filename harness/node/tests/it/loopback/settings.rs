@@ -4,9 +4,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Prints its arguments, and rejects two feature gates as a kubelet does.
+/// Prints its arguments, and rejects three feature gates as a kubelet does.
 const KUBELET: &str = r#"#!/bin/sh
-for gate in NewGate NewerGate; do
+for gate in NewGate NewerGate Misspelt; do
   case "$1" in --feature-gates=*$gate=*)
     echo "failed to set feature gates: unrecognized feature gate: $gate" >&2; exit 1 ;;
   esac
@@ -16,7 +16,8 @@ printf '%s\n' "$@"
 
 /// What a kubelet that lacks some settings was started with, and the lines for the journal.
 fn started(config: &str, arguments: &[&str]) -> (String, String) {
-    let newer = r#"{"fields":["registerWithTaints","seccompDefault"],"flags":["--seccomp-default"]}"#;
+    let newer = r#"{"fields":["registerWithTaints","seccompDefault"],"flags":["--seccomp-default"],
+        "gates":["NewGate","NewerGate","BackportedGate"]}"#;
     started_with("newer-settings.json", newer, config, arguments)
 }
 
@@ -105,6 +106,20 @@ fn settings_that_the_kubelet_has_stay() {
     // The kubelet itself reports what is wrong with such a file.
     let (kubelet, _) = started("{ a: [", &[]);
     assert_eq!(kubelet, "--config=/config.json\n");
+}
+
+#[test]
+fn a_misspelt_feature_gate_stays_and_the_kubelet_exits_at_it() {
+    let config = r#"{"featureGates": {"Misspelt": true, "NewGate": true, "BackportedGate": false}}"#;
+    let (kubelet, journal) = started(config, &[]);
+    for kept in ["\"Misspelt\": true", "\"BackportedGate\": false"] {
+        assert!(kubelet.contains(kept), "{kept}: {kubelet}");
+    }
+    assert!(!kubelet.contains("NewGate"), "{kubelet}");
+    assert_eq!(journal, "nodejoin-settings gate NewGate\n");
+    let (kubelet, journal) = started("{}", &["--feature-gates=Misspelt=true,NewGate=true"]);
+    assert_eq!(kubelet, "--config=/config.json\n--feature-gates=Misspelt=true\n");
+    assert_eq!(journal, "nodejoin-settings gate NewGate\n");
 }
 
 const NO_THRESHOLDS: &str =
