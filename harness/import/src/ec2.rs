@@ -7,6 +7,7 @@ use nodejoin_core::plan::Tokens;
 use crate::architecture;
 use crate::error::ImportError;
 use crate::group_refusals::{Spelling, notes_of_template};
+use crate::instance_values::InstanceValues;
 use crate::machine::{FileFormat, LaunchTemplateVersion, Machine, ManagedNodeGroup, Traits};
 use crate::reading::Reading;
 use crate::text::from_base64;
@@ -91,15 +92,23 @@ pub(crate) fn launch_template(name: &str, data: &Tree) -> Result<Machine, Import
         machine.line = field.line();
         machine.user_data = Some(from_base64(text, field.line())?).filter(|bytes| !bytes.is_empty());
     }
-    machine.problems.extend(wrong_architecture(data));
+    machine.problems.extend(refused_values(data));
     add_type(&mut machine.traits, data);
     add_managed(&mut machine, data, Spelling::Pascal);
     Ok(machine)
 }
 
-/// What EC2 refuses of the AMI and the instance type.
-fn wrong_architecture(data: &Tree) -> Option<String> {
-    architecture::mismatch(&data.text_at(&["ImageId"])?, &data.text_at(&["InstanceType"])?)
+/// What EC2 refuses of the AMI, the instance type and the metadata options.
+fn refused_values(data: &Tree) -> Vec<String> {
+    let (image, instance_type) = (data.text_at(&["ImageId"]), data.text_at(&["InstanceType"]));
+    let types = image.as_deref().zip(instance_type.as_deref());
+    let mismatch = types.and_then(|(image, instance_type)| architecture::mismatch(image, instance_type));
+    let values = InstanceValues {
+        image: image.as_deref(),
+        instance_type: instance_type.as_deref(),
+        http_tokens: data.at(&["MetadataOptions", "HttpTokens"]).and_then(Tree::text),
+    };
+    mismatch.into_iter().chain(values.problems()).collect()
 }
 
 /// An AMI for arm64 does not start on the default type.
@@ -199,9 +208,15 @@ pub(crate) fn without_user_data(document: &Tree) -> Option<ImportError> {
 
 /// Whether a document is what `--launch-template-data` or `run-instances` takes.
 pub(crate) fn is_instance_data(document: &Tree) -> bool {
-    let is_data = ["ImageId", "InstanceType", "MetadataOptions", "TagSpecifications"]
-        .iter()
-        .any(|key| document.get(key).is_some());
+    const KEYS: [&str; 6] = [
+        "BlockDeviceMappings",
+        "IamInstanceProfile",
+        "ImageId",
+        "InstanceType",
+        "MetadataOptions",
+        "TagSpecifications",
+    ];
+    let is_data = KEYS.iter().any(|key| document.get(key).is_some());
     is_data && document.get("UserData").and_then(Tree::text).is_some()
 }
 
@@ -228,7 +243,7 @@ pub(crate) fn instance_data(document: &Tree) -> Reading {
         line: document.get("UserData").and_then(Tree::line),
         user_data: document.text_at(&["UserData"]).map(String::into_bytes),
         traits,
-        problems: wrong_architecture(document).into_iter().collect(),
+        problems: refused_values(document),
         ..Machine::default()
     };
     let mut reading = Reading::of(format);

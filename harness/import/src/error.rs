@@ -1,5 +1,8 @@
 //! Why a file cannot be imported. Each error has a next step.
 
+/// The kind of source code that is not a script of user data.
+pub(crate) const PROGRAM: &str = "a program";
+
 /// A file, or a machine of a file, that cannot be imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
@@ -128,6 +131,11 @@ impl ImportError {
                     .to_owned()
             }
             Self::UserDataInside { command, .. } => format!("give that text alone: `{command}`"),
+            Self::OtherText { kind, .. } if *kind == PROGRAM => {
+                "give the user data that it passes on, as a file of its own; if cloud-init is to run the program itself, begin it with \
+                 `#!` and its interpreter"
+                    .to_owned()
+            }
             Self::OtherText { .. } => {
                 "give the user data alone; if it is a script, begin it with `#!/bin/bash`: cloud-init runs no other"
                     .to_owned()

@@ -60,6 +60,11 @@ impl KnownFields {
 
 /// The word, such as a field, that another one means with a typing error, or in other capitals.
 pub(crate) fn meant(key: &str, fields: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    meant_name(key, fields)
+}
+
+/// The name of a file that another one means with a typing error, or in other capitals.
+pub(crate) fn meant_name<'a>(key: &str, fields: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let lower = key.to_ascii_lowercase();
     let edits = |field: &&str| strsim::damerau_levenshtein(&lower, &field.to_ascii_lowercase());
     let nearest = fields.min_by_key(edits)?;

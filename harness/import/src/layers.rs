@@ -1,7 +1,7 @@
 //! Layers around the text of a file: base64, gzip, and what Terraform prints around an output.
 
 use crate::error::ImportError;
-use crate::{terraform, text};
+use crate::{nodeadm_base64, terraform, text};
 
 /// Layers of gzip and base64 around a text.
 const LAYERS: usize = 4;
@@ -19,9 +19,10 @@ pub(crate) fn unwrapped(bytes: &[u8]) -> Result<(Vec<u8>, Vec<String>), ImportEr
     }
     for _ in 0..LAYERS {
         if let Some(decoded) = text::decoded(&bytes).filter(|decoded| is_known(decoded)) {
-            // nodeadm decodes base64 itself.
-            if is_decoded && !String::from_utf8_lossy(&decoded).contains("node.eks.aws/") {
-                return Err(encoded_twice());
+            if is_decoded {
+                bytes = of_nodeadm(&bytes).ok_or_else(encoded_twice)?;
+                notes.push(nodeadm_base64::NOTE.to_owned());
+                continue;
             }
             is_decoded = true;
             notes.push(
@@ -49,6 +50,12 @@ fn printed_text(bytes: &[u8]) -> Result<Option<String>, ImportError> {
         Ok(output) => terraform::printed_text(output),
         Err(_) => Ok(None),
     }
+}
+
+/// What nodeadm reads in base64 of base64.
+fn of_nodeadm(bytes: &[u8]) -> Option<Vec<u8>> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    nodeadm_base64::node_configs(text).map(String::into_bytes)
 }
 
 fn encoded_twice() -> ImportError {

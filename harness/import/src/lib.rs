@@ -11,6 +11,8 @@
 //! | module | content |
 //! | --- | --- |
 //! | `tree` | JSON and YAML documents with positions |
+//! | `cluster_access` | access entries and rows of `aws-auth` |
+//! | `role_rights` | the trust and the policies of a role |
 //! | `instance_types` | how many pods fit on an instance type |
 //! | `template_stack` | a CloudFormation stack, as user data reads it |
 //! | `machine` | what an import returns: machines with user data and traits |
@@ -20,6 +22,7 @@
 //! | `words` | words of AWS and Kubernetes as types |
 //! | `bottlerocket`, `windows` | check user data of these systems, and translate settings of Bottlerocket |
 //! | `known_fields` | the fields of files whose tools refuse others |
+//! | `instance_values` | values of launch templates that EC2 refuses |
 //! | `group_refusals` | what EKS refuses of a node group with a launch template |
 //! | `scope` | tools whose nodes do not join by user data of EKS |
 //! | `text` | files that are user data themselves |
@@ -27,6 +30,8 @@
 //! | `here_document` | texts in a script that its shell hands to a command |
 //! | `mime` | the parts of MIME user data as they are |
 //! | `mime_end` | ends of MIME messages that are not ends |
+//! | `nearly_user_data` | texts that are almost user data |
+//! | `nodeadm_base64` | user data that only nodeadm can read |
 //! | `toml_table` | settings of Bottlerocket as tables |
 //! | `eks` | the part that EKS appends in a managed node group |
 //! | `template` | files that a tool has not rendered yet |
@@ -54,6 +59,7 @@ mod adopt;
 mod architecture;
 mod bottlerocket;
 mod cloudformation;
+mod cluster_access;
 mod cluster_api;
 mod crossplane;
 mod disk;
@@ -66,6 +72,7 @@ mod group_refusals;
 mod here_document;
 mod input;
 mod instance_types;
+mod instance_values;
 mod karpenter;
 mod known_fields;
 mod layers;
@@ -73,11 +80,14 @@ mod machine;
 mod manifest_values;
 mod mime;
 mod mime_end;
+mod nearly_user_data;
+mod nodeadm_base64;
 mod other_text;
 mod pulumi;
 mod rancher;
 mod reading;
 mod recognize;
+mod role_rights;
 mod scope;
 mod source_lines;
 mod template;
@@ -95,6 +105,7 @@ pub use adopt::{
     AddedKeys, AdoptError, AdoptionKind, AdoptionLine, AmiFiles, OfflineKubernetes, Placeholder, Trial,
     WantedKubernetes, adopt,
 };
+pub use cluster_access::{AwsAuthRow, StatedAccess, StatedEntry};
 pub use disk::ImportDisk;
 pub use eks::complete_user_data;
 pub use error::ImportError;
@@ -104,3 +115,4 @@ pub use machine::{
     ManagedNodeGroup, StartedBy, System, Taint, TaintEffect, Traits, UnreadMachine,
 };
 pub use recognize::import;
+pub use role_rights::RoleRights;

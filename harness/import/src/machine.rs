@@ -10,7 +10,9 @@ use nodejoin_core::plan::Tokens;
 use nodejoin_core::plan::aws::{AuthenticationMode, IpFamily};
 use nodejoin_core::plan::region::Region;
 
+use crate::cluster_access::StatedAccess;
 use crate::error::ImportError;
+use crate::role_rights::RoleRights;
 use crate::template_stack::TemplateStack;
 
 /// In place of the id of an AMI that only AWS knows.
@@ -227,8 +229,12 @@ pub struct Traits {
     pub account: Option<String>,
     /// Name or ARN of the node's IAM role.
     pub role: Option<String>,
+    /// Trust and policies of that role, if an instance profile of the file names it.
+    pub role_rights: RoleRights,
     /// Name or ARN of the instance profile, if the file does not tell its role.
     pub instance_profile: Option<String>,
+    /// Whether instances start without an instance profile: the file has none, and nothing else can give them one.
+    pub is_without_profile: bool,
     /// Tags of the instance.
     pub tags: BTreeMap<String, String>,
     /// Tags that its Auto Scaling groups have and do not give to it.
@@ -320,8 +326,7 @@ pub struct ClusterTraits {
     pub version: Option<String>,
     pub ip_family: Option<IpFamily>,
     pub authentication_mode: Option<AuthenticationMode>,
-    /// ARNs of roles that access entries or `aws-auth` admit as nodes. Empty: not known.
-    pub node_roles: Vec<String>,
+    pub access: StatedAccess,
 }
 
 /// The family of an AMI. It decides what reads the user data.
@@ -400,7 +405,7 @@ impl ClusterTraits {
             version: None,
             ip_family: Some(IpFamily::Ipv4),
             authentication_mode: None,
-            node_roles: Vec::new(),
+            access: StatedAccess::default(),
         }
     }
 
@@ -428,10 +433,9 @@ impl ClusterTraits {
             version: self.version.or(other.version),
             ip_family: self.ip_family.or(other.ip_family),
             authentication_mode: self.authentication_mode.or(other.authentication_mode),
-            node_roles: if self.node_roles.is_empty() {
-                other.node_roles
-            } else {
-                self.node_roles
+            access: match self.access == StatedAccess::default() {
+                true => other.access,
+                false => self.access,
             },
         }
     }

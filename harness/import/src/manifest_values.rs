@@ -1,5 +1,5 @@
 //! `$NAME` and `<<NAME>>` as values of manifests: envsubst, a shell or a person fills them in before a tool reads the
-//! file.
+//! file. `${NAME}` in other values is found in the user data that a tool makes of them.
 
 use std::collections::BTreeMap;
 
@@ -48,8 +48,22 @@ const PLACES: [&str; 5] = [
     "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region",
 ];
+/// Keys whose values are in no user data: `${NAME}` counts in them, too.
+const OF_INSTANCE: [&str; 3] = ["instanceType", "instanceTypes", "maxPodsPerNode"];
+/// Groups whose user data is that of EKS: nothing else shows what is not filled in.
+const MANAGED: &str = "managedNodeGroups";
+/// The key of a requirement with instance types.
+const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 /// Variables that every shell has.
 const OF_SHELL: [&str; 4] = ["HOME", "HOSTNAME", "PWD", "USER"];
+
+/// A text in which names can be left to fill in.
+struct ManifestValue<'a> {
+    tree: &'a Tree,
+    text: &'a str,
+    /// Whether `${NAME}` counts.
+    has_braces: bool,
+}
 
 /// A name to fill in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,12 +86,15 @@ pub(crate) fn check(manifests: &[&Tree]) -> Result<(), ImportError> {
     let mut values = Vec::new();
     for (key, value) in manifests.iter().flat_map(|manifest| manifest.entries()) {
         if PARTS.contains(&key.as_str()) {
-            add_values(value, &mut values);
+            add_values(value, key == MANAGED, &mut values);
         }
     }
     let open: Vec<(&Tree, OpenName<'_>)> = values
         .into_iter()
-        .flat_map(|(tree, text)| open_names(text).into_iter().map(move |open| (tree, open)))
+        .flat_map(|value| {
+            let names = open_names(value.text, value.has_braces).into_iter();
+            names.map(move |open| (value.tree, open))
+        })
         .collect();
     let Some((first, _)) = open.first() else {
         return Ok(());
@@ -116,20 +133,24 @@ fn is_other(key: &str) -> bool {
 }
 
 /// Adds the values of a tree that are one text, and must be filled in.
-fn add_values<'a>(tree: &'a Tree, values: &mut Vec<(&'a Tree, &'a str)>) {
-    let is_place = |item: &&Tree| {
-        item.text_at(&["key"])
-            .is_some_and(|key| PLACES.contains(&key.as_str()))
-    };
-    for item in tree.items().iter().filter(|item| !is_place(item)) {
-        add_values(item, values);
+fn add_values<'a>(tree: &'a Tree, has_braces: bool, values: &mut Vec<ManifestValue<'a>>) {
+    for item in tree.items() {
+        let key = item.text_at(&["key"]);
+        let key = key.as_deref().unwrap_or_default();
+        if !PLACES.contains(&key) {
+            add_values(item, has_braces || key == INSTANCE_TYPE, values);
+        }
     }
     let is_needless = |key: &str| WITH_STAND_INS.contains(&key) || NOT_OF_NODE.contains(&key);
     let needs_value = |key: &str| !is_other(key) && !is_needless(key);
-    for (_, value) in tree.entries().iter().filter(|(key, _)| needs_value(key)) {
-        add_values(value, values);
+    for (key, value) in tree.entries().iter().filter(|(key, _)| needs_value(key)) {
+        add_values(value, has_braces || OF_INSTANCE.contains(&key.as_str()), values);
     }
-    values.extend(tree.text().map(|text| (tree, text)));
+    values.extend(tree.text().map(|text| ManifestValue {
+        tree,
+        text,
+        has_braces,
+    }));
 }
 
 fn changed(tree: &Tree, set: &BTreeMap<String, String>) -> Tree {
@@ -158,7 +179,8 @@ fn changed_entries(tree: &Tree, is_changed: &dyn Fn(&str) -> bool, set: &BTreeMa
 fn filled_text(text: &str, set: &BTreeMap<String, String>) -> String {
     let mut filled = String::new();
     let mut end = 0;
-    for open in open_names(text) {
+    // The others are filled in as in user data.
+    for open in open_names(text, false) {
         if let Some(value) = set.get(open.name) {
             filled.push_str(&text[end..open.at]);
             filled.push_str(value);
@@ -170,7 +192,7 @@ fn filled_text(text: &str, set: &BTreeMap<String, String>) -> String {
 }
 
 /// The names in a value. A text with blanks can be a script.
-fn open_names(text: &str) -> Vec<OpenName<'_>> {
+fn open_names(text: &str, has_braces: bool) -> Vec<OpenName<'_>> {
     let mut names: Vec<OpenName<'_>> = Vec::new();
     if text.contains(char::is_whitespace) {
         return names;
@@ -178,7 +200,9 @@ fn open_names(text: &str) -> Vec<OpenName<'_>> {
     for (at, _) in text.match_indices(['$', '<']) {
         let is_escaped = text[..at].ends_with(['$', '\\']);
         let is_inside = names.last().is_some_and(|last| at < last.at + last.text.len());
-        let name = of_variable(&text[at..]).or_else(|| in_angles(&text[at..]));
+        let rest = &text[at..];
+        let name = of_variable(rest).or_else(|| in_angles(rest));
+        let name = name.or_else(|| in_braces(rest).filter(|_| has_braces));
         if let Some((text, name)) = name.filter(|_| !is_escaped && !is_inside) {
             names.push(OpenName { at, text, name });
         }
@@ -195,6 +219,14 @@ fn of_variable(text: &str) -> Option<(&str, &str)> {
     let is_name = length > 1 && name.starts_with(|c: char| c.is_ascii_uppercase());
     let is_whole = !rest.starts_with(|c: char| c.is_ascii_alphabetic());
     (is_name && is_whole && !OF_SHELL.contains(&name)).then(|| (&text[..=length], name))
+}
+
+/// `${NAME}` at the beginning of a text, and its name.
+fn in_braces(text: &str) -> Option<(&str, &str)> {
+    let (name, _) = text.strip_prefix("${")?.split_once('}')?;
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_of_name);
+    is_name.then(|| (&text[..name.len() + 3], name))
 }
 
 /// `<<NAME>>` at the beginning of a text, and its name.
@@ -233,9 +265,43 @@ mod tests {
             ("demo", &[]),
         ];
         for (text, names) in cases {
-            let found: Vec<&str> = open_names(text).into_iter().map(|open| open.text).collect();
-            assert_eq!(found, names, "{text}");
+            let found = open_names(text, false).into_iter().map(|open| open.text);
+            assert_eq!(found.collect::<Vec<_>>(), names, "{text}");
         }
+        let cases: [(&str, &[&str]); 5] = [
+            ("${TYPE}", &["${TYPE}"]),
+            ("${family}.$SIZE", &["${family}", "$SIZE"]),
+            ("${TYPE:-m5.large}", &[]),
+            ("$${TYPE}", &[]),
+            ("${}", &[]),
+        ];
+        for (text, names) in cases {
+            let found = open_names(text, true).into_iter().map(|open| open.text);
+            assert_eq!(found.collect::<Vec<_>>(), names, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_in_braces_count_where_no_user_data_has_them() {
+        let group =
+            "[{ name: a, instanceType: \"${TYPE}\", desiredCapacity: $COUNT, labels: { a: \"${A}\" } }]";
+        let managed = "manifests with values that are not filled in: `${TYPE}` (line 1), `$COUNT` (line 1), `${A}` (line 1)";
+        let others = managed.replace(", `${A}` (line 1)", "");
+        for (text, problem) in [
+            (format!("managedNodeGroups: {group}\n"), managed),
+            (format!("nodeGroups: {group}\n"), others.as_str()),
+            (
+                "spec: { requirements: [{ key: node.kubernetes.io/instance-type, values: [\"${T}\"] }] }\n"
+                    .to_owned(),
+                "manifests with values that are not filled in: `${T}` (line 1)",
+            ),
+        ] {
+            let document = yaml(&text).unwrap().remove(0);
+            let error = check(&[&document]).unwrap_err();
+            assert_eq!(error.problem(), problem, "{text}");
+        }
+        let commands = "managedNodeGroups: [{ preBootstrapCommands: [\"echo ${A}\"], tags: { a: \"${A}\" }, subnets: [\"${A}\"] }]\n";
+        assert!(check(&[&yaml(commands).unwrap().remove(0)]).is_ok());
     }
 
     #[test]

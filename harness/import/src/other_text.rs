@@ -15,13 +15,33 @@ pub(crate) enum Printer {
     Yq,
 }
 
+/// A text in a document.
+struct TextInside<'t> {
+    line: Option<usize>,
+    /// As jq writes it.
+    path: String,
+    text: &'t str,
+}
+
 /// The error for documents of an unknown tool with user data in them; `None` without user data.
 pub(crate) fn inside(documents: &[Tree], printer: Printer, name: &str) -> Option<ImportError> {
     let mut found = Vec::new();
     for document in documents {
         add_texts(document, "", &mut found);
     }
-    let (line, first) = found.first()?;
+    let TextInside {
+        line,
+        path: first,
+        text,
+    } = found.first()?;
+    if let Some(end) = end_of_user_data(text) {
+        return Some(ImportError::UserDataElsewhere {
+            line: *line,
+            owner: format!("the commands at `{first}`"),
+            place: format!("their here-document up to `{end}`"),
+            hint: format!("give what stands between `<<{end}` and `{end}`"),
+        });
+    }
     let program = match printer {
         Printer::Jq => "jq",
         Printer::Yq => "yq",
@@ -33,7 +53,7 @@ pub(crate) fn inside(documents: &[Tree], printer: Printer, name: &str) -> Option
     };
     Some(ImportError::UserDataInside {
         line: *line,
-        paths: found.iter().map(|(_, path)| path.clone()).collect(),
+        paths: found.iter().map(|one| one.path.clone()).collect(),
         command: format!(
             "{program} -r {} {} | nodejoin try -",
             quoted(&filter),
@@ -42,11 +62,43 @@ pub(crate) fn inside(documents: &[Tree], printer: Printer, name: &str) -> Option
     })
 }
 
-fn add_texts(tree: &Tree, path: &str, found: &mut Vec<(Option<usize>, String)>) {
+/// The error for a file of a known tool without a machine. It names the user data of a resource that its reader leaves
+/// out.
+pub(crate) fn with_place(error: ImportError, document: &Tree, printer: Printer, name: &str) -> ImportError {
+    let ImportError::NoMachine { format, .. } = &error else {
+        return error;
+    };
+    let Some(ImportError::UserDataInside { line, paths, command }) =
+        inside(std::slice::from_ref(document), printer, name)
+    else {
+        return error;
+    };
+    let path = paths.first().map(String::as_str).unwrap_or_default();
+    let place = line.map(|line| format!(" (line {line})")).unwrap_or_default();
+    // yq does not know a function in its short form as a key.
+    let has_functions = printer == Printer::Yq && path.contains("[\"Fn::");
+    ImportError::NoMachine {
+        format: format.clone(),
+        why: format!(
+            "no resource of it starts machines with user data that nodejoin reads; a text like user data is at `{path}`{place}"
+        ),
+        hint: match has_functions {
+            true => "give that text as a file of its own, with values in place of names of the template"
+                .to_owned(),
+            false => format!("give that text alone: `{command}`"),
+        },
+    }
+}
+
+fn add_texts<'t>(tree: &'t Tree, path: &str, found: &mut Vec<TextInside<'t>>) {
     match &tree.value {
         TreeValue::Scalar { text, .. } => {
             if is_user_data(text) {
-                found.push((tree.line(), path.to_owned()));
+                found.push(TextInside {
+                    line: tree.line(),
+                    path: path.to_owned(),
+                    text,
+                });
             }
         }
         TreeValue::List(items) => {
@@ -80,6 +132,38 @@ fn is_user_data(text: &str) -> bool {
     is_script(text)
         || text::decoded(text.as_bytes())
             .is_some_and(|decoded| std::str::from_utf8(&decoded).is_ok_and(is_script))
+}
+
+/// The word that ends the user data in a text of commands, such as a step of a workflow: a here-document of them is
+/// user data, which they give to a tool, and they themselves run no program that joins.
+fn end_of_user_data(text: &str) -> Option<String> {
+    const USES: [&str; 4] = [
+        "--user-data",
+        "launch-configuration",
+        "launch-template",
+        "run-instances",
+    ];
+    if text::format(text).is_some() {
+        return None;
+    }
+    let (mut outside, mut body) = (String::new(), String::new());
+    let (mut document, mut end): (Option<HereDocument>, Option<String>) = (None, None);
+    for line in text.lines() {
+        match &document {
+            Some(begun) if line.trim() == begun.end => {
+                end = end.or_else(|| is_user_data(&body).then(|| begun.end.clone()));
+                body.clear();
+                document = None;
+            }
+            Some(_) => body.push_str(&format!("{line}\n")),
+            None => {
+                outside.push_str(&format!("{line}\n"));
+                document = HereDocument::begun(line);
+            }
+        }
+    }
+    let is_given = USES.iter().any(|word| outside.contains(word));
+    end.filter(|_| is_given && !text::joins(&outside))
 }
 
 /// The kind of a text that is not a script, with its article, and the line that shows it.

@@ -5,8 +5,10 @@
 //! | `resource.rs` | the resources of a stack or preview, and their providers |
 //! | `machines.rs` | launch templates, launch configurations, instances |
 //! | `groups.rs` | node groups and Auto Scaling groups |
-//! | `cluster.rs` | the cluster, and who may join |
+//! | `cluster.rs` | the cluster of a machine |
+//! | `access.rs` | who may join the cluster |
 
+mod access;
 mod cluster;
 mod groups;
 mod machines;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::error::ImportError;
-use crate::machine::{FileFormat, Imported, Machine, UnreadMachine};
+use crate::machine::{AmiFamily, FileFormat, Imported, Machine, UnreadMachine};
+use crate::nodeadm_base64;
 use crate::source_lines::of_user_data;
 use crate::text;
 
@@ -104,6 +105,15 @@ fn described(mut machine: Machine) -> Result<Machine, ImportError> {
         machine.notes.push("the user data is not text".to_owned());
         return Ok(machine);
     };
+    // AL2 has no nodeadm, and EKS reads the user data of a managed node group itself.
+    let has_nodeadm = matches!(machine.traits.ami_family, None | Some(AmiFamily::Al2023));
+    if let Some(configs) =
+        nodeadm_base64::node_configs(content).filter(|_| has_nodeadm && machine.managed.is_none())
+    {
+        machine.notes.push(nodeadm_base64::NOTE.to_owned());
+        machine.user_data = Some(configs.into_bytes());
+        return described(machine);
+    }
     let mut describe = |format| {
         let described = text::describe(&mut machine, content, format);
         described.map_err(|error| of_user_data(error, content))

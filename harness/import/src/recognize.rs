@@ -9,6 +9,7 @@ use crate::error::ImportError;
 use crate::input::Import;
 use crate::layers::unwrapped;
 use crate::machine::{FileFormat, Imported, UnreadMachine};
+use crate::nearly_user_data::{misspelt_settings, node_config_of_other_group, not_utf8};
 use crate::other_text::Printer;
 use crate::source_lines::{in_file, of_user_data};
 use crate::tree::{Tree, json};
@@ -94,6 +95,7 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
         template::check(input.name, body)?;
     }
     if text::format(content).is_some() {
+        template::check_directives(content)?;
         return user_data(input, bytes, content);
     }
     if is_json(body) && !other_text::is_console(body) {
@@ -185,21 +187,24 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
     if let Some(found) = of_manifests(input, &manifests) {
         return found;
     }
-    if let [document] = &documents[..]
-        && let Some(found) = of_document(input, document)
-    {
-        return found;
-    }
     let printer = if is_json(content.trim_start()) {
         Printer::Jq
     } else {
         Printer::Yq
     };
+    if let [document] = &documents[..]
+        && let Some(found) = of_document(input, document)
+    {
+        return found.map_err(|error| other_text::with_place(error, document, printer, input.name));
+    }
     Err(other_documents(input, &documents, printer, &content))
 }
 
 fn other_documents(input: &Import<'_>, documents: &[Tree], printer: Printer, content: &str) -> ImportError {
-    let inside = other_text::inside(documents, printer, input.name);
+    let inside = documents
+        .iter()
+        .find_map(node_config_of_other_group)
+        .or_else(|| other_text::inside(documents, printer, input.name));
     inside.unwrap_or_else(|| not_recognized(input, content))
 }
 
@@ -327,6 +332,7 @@ fn is_yaml(text: &str) -> bool {
         "AWSTemplateFormatVersion:",
         "LaunchTemplateVersions:",
         "LaunchConfigurations:",
+        "LaunchTemplateData:",
         "UserData:",
     ];
     let mut lines = text.lines();
@@ -347,7 +353,7 @@ fn user_data(input: &Import<'_>, bytes: &[u8], content: &str) -> Result<Imported
         None if input.name.ends_with(".ps1") && !content.trim().is_empty() => {
             whole_file(input, bytes, content, FileFormat::WindowsScript)
         }
-        None => Err(not_recognized(input, content)),
+        None => Err(misspelt_settings(content).unwrap_or_else(|| not_recognized(input, content))),
     }
 }
 
@@ -399,12 +405,12 @@ fn readable<'a>(input: &Import<'_>, bytes: &'a [u8]) -> Result<&'a str, ImportEr
             hint: "save it as UTF-8; PowerShell's `>` writes UTF-16".to_owned(),
         });
     }
-    std::str::from_utf8(bytes).map_err(|_| {
+    std::str::from_utf8(bytes).map_err(|error| {
         let begin: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        ImportError::NotRecognized {
+        not_utf8(bytes, error.valid_up_to()).unwrap_or_else(|| ImportError::NotRecognized {
             name: input.name.to_owned(),
             begin: format!("the bytes {}", begin.join(" ")),
-        }
+        })
     })
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::ImportError;
+use crate::error::{ImportError, PROGRAM};
+use crate::here_document::HereDocument;
 use crate::words::set_option;
 
 struct Renderer {
@@ -96,13 +97,47 @@ pub(crate) fn check_binary(bytes: &[u8]) -> Result<(), ImportError> {
 }
 
 /// Rejects source code of a program, in which user data can stand as a text. One that begins with `#!` and uses no
-/// library of these tools is user data in that language.
+/// library of these tools is user data in that language, and one that begins with `#part-handler` a part of cloud-init.
 pub(crate) fn check_program(name: &str, text: &str) -> Result<(), ImportError> {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
     let is_source = extension.is_some_and(|end| ["ts", "js", "py", "go", "java", "cs"].contains(&end));
-    if (is_source && !text.starts_with("#!")) || is_program(text) {
-        let renderer = if text.contains("pulumi") { &PULUMI } else { &CDK };
-        return Err(not_rendered(renderer, None));
+    let is_user_data = ["#!", "#part-handler"]
+        .iter()
+        .any(|begin| text.starts_with(begin));
+    if !is_program(text) && (!is_source || is_user_data) {
+        return Ok(());
+    }
+    let is_of_cdk = ["aws-cdk", "aws_cdk", "awscdk", "Amazon.CDK"]
+        .iter()
+        .any(|library| text.contains(library));
+    Err(match (text.contains("pulumi"), is_of_cdk) {
+        (true, _) => not_rendered(&PULUMI, None),
+        (false, true) => not_rendered(&CDK, None),
+        (false, false) => ImportError::OtherText {
+            line: None,
+            name: name.to_owned(),
+            kind: PROGRAM,
+        },
+    })
+}
+
+/// Rejects a script of a shell with a line such as `{% if gpu %}`, which a template engine takes out. A script can
+/// write such a line into a file.
+pub(crate) fn check_directives(text: &str) -> Result<(), ImportError> {
+    let first = text.lines().next().unwrap_or_default();
+    if !first.starts_with("#!") || !first.contains("sh") {
+        return Ok(());
+    }
+    let mut document: Option<HereDocument> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        match &document {
+            Some(begun) if line.trim() == begun.end => document = None,
+            Some(_) => {}
+            None if line.starts_with("{%") && line.contains("%}") => {
+                return Err(not_rendered(&TEMPLATE, Some(number)));
+            }
+            None => document = HereDocument::begun(line),
+        }
     }
     Ok(())
 }

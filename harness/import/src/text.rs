@@ -5,6 +5,7 @@ use std::io::Read as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
+use nodejoin_core::user_data::{Part, parse};
 
 use crate::error::ImportError;
 use crate::machine::{AmiFamily, FileFormat, Machine, System, Traits};
@@ -103,7 +104,8 @@ pub(crate) fn format(text: &str) -> Option<FileFormat> {
             .any(|line| begins.iter().any(|word| line.starts_with(word)))
     };
     let is_in_manifest = text.contains("apiVersion:");
-    if text.lines().any(|line| is_settings(line.trim())) && !is_in_manifest && !is_in_template() {
+    // The readers of TOML skip a byte order mark.
+    if start.lines().any(|line| is_settings(line.trim())) && !is_in_manifest && !is_in_template() {
         return Some(FileFormat::BottlerocketSettings);
     }
     None
@@ -177,6 +179,9 @@ pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) ->
         traits.ami_family.get_or_insert(family);
     };
     scope::check_user_data(text)?;
+    if format == FileFormat::Mime {
+        check_settings_in_message(machine, text)?;
+    }
     match format {
         FileFormat::BottlerocketSettings => {
             machine.system = System::Bottlerocket;
@@ -224,6 +229,41 @@ pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) ->
     Ok(())
 }
 
+/// Finds settings of Bottlerocket in a part of a message: it takes TOML alone, and no other system reads them.
+///
+/// # Errors
+/// Nothing else of the message is for a node, and the file does not state another system.
+fn check_settings_in_message(machine: &mut Machine, text: &str) -> Result<(), ImportError> {
+    let parts = parse(text.as_bytes()).parts;
+    // Such a part is a program that handles types of its own.
+    if parts.iter().any(|part| part.mime == "text/part-handler") {
+        return Ok(());
+    }
+    let content = |part: &Part| String::from_utf8_lossy(&part.content).into_owned();
+    let is_settings = |text: &String| {
+        let is_toml = format(text) == Some(FileFormat::BottlerocketSettings);
+        is_toml && settings(text).is_ok_and(|table| table.contains_key("settings"))
+    };
+    let (found, others): (Vec<String>, Vec<String>) = parts.iter().map(content).partition(is_settings);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let line = text.lines().position(|line| line.trim().starts_with("[settings"));
+    let problem = "the MIME message has settings of Bottlerocket in a part: Bottlerocket takes TOML alone and rejects the message, and no \
+                   other system reads the part";
+    let is_for_other = machine.traits.ami_family.is_some() || machine.managed.is_some();
+    if is_for_other || others.iter().any(|other| joins(other)) {
+        machine.problems.push(problem.to_owned());
+        return Ok(());
+    }
+    Err(ImportError::Invalid {
+        line: line.map(|index| index + 1),
+        column: None,
+        problem: problem.to_owned(),
+        hint: "give the settings without the message".to_owned(),
+    })
+}
+
 /// Whether a text has keys of a cloud-config, also without the first line of one.
 pub(crate) fn has_cloud_config_keys(text: &str) -> bool {
     const KEYS: [&str; 4] = ["bootcmd:", "packages:", "runcmd:", "write_files:"];
@@ -257,6 +297,7 @@ fn unmarked_cloud_config(text: &str) -> Option<String> {
 /// # Errors
 /// The text is not TOML, or a script.
 pub(crate) fn settings(text: &str) -> Result<toml::Table, ImportError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let script = text.lines().position(|line| !line.trim().is_empty());
     let script = script.filter(|_| text.trim_start().starts_with("#!"));
     if let Some(index) = script {

@@ -2,11 +2,14 @@
 
 use nodejoin_core::plan::aws::AuthenticationMode;
 
+use super::bootstrap_call::BootstrapCall;
 use super::file_name::file_name;
 use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
+use super::stated_mapping::StatedMapping;
 use super::yaml_text::YamlText;
-use crate::machine::{Machine, Traits};
+use crate::eks::is_bottlerocket;
+use crate::machine::{Machine, StartedBy, Traits};
 
 /// The name of a session of an instance's role is the instance id.
 const BY_INSTANCE_ID: &str = "system:node:{{SessionName}}";
@@ -32,7 +35,19 @@ impl NodeAccess {
             line(report, AdoptionKind::Adopted, format!("role {role}"));
         }
         let is_mapped_by_default = !stated.is_named_by_instance_id && mode != Some(AuthenticationMode::Api);
-        note_profile(traits, report);
+        note_profile(machine, stated, report);
+        note_rights(traits, stated, report);
+        let mapping = stated_role
+            .as_deref()
+            .and_then(|role| StatedMapping::of(machine, role));
+        if let Some(mapping) = mapping {
+            mapping.report(report);
+            return Self {
+                access_entries: Some(mapping.access_entries()),
+                aws_auth: mapping.aws_auth(),
+                role: stated_role,
+            };
+        }
         if is_mapped_by_default {
             return Self {
                 role: stated_role,
@@ -42,6 +57,8 @@ impl NodeAccess {
         let role = stated_role.unwrap_or_else(|| stand_in(machine));
         if stated.is_named_by_instance_id {
             report_name(&role, mode, report);
+        } else {
+            report_entry(machine, &role, report);
         }
         Self::mapped(role, stated.is_named_by_instance_id, mode)
     }
@@ -78,13 +95,74 @@ fn report_name(role: &str, mode: Option<AuthenticationMode>, report: &mut Vec<Ad
     line(report, AdoptionKind::Chosen, text);
 }
 
-fn note_profile(traits: &Traits, report: &mut Vec<AdoptionLine>) {
+/// EKS itself creates the entry for a managed node group.
+fn report_entry(machine: &Machine, role: &str, report: &mut Vec<AdoptionLine>) {
+    let is_of_group = machine.managed.is_some() || machine.started_by == StartedBy::NodeGroup;
+    if is_of_group || !machine.traits.cluster.access.entries.is_empty() {
+        return;
+    }
+    let text = format!(
+        "an access entry of type EC2_LINUX for the role {role}: the file states none, and with the authentication mode API the real \
+         cluster lets the nodes in only with one"
+    );
+    line(report, AdoptionKind::Chosen, text);
+}
+
+fn note_profile(machine: &Machine, stated: &Stated, report: &mut Vec<AdoptionLine>) {
+    let traits = &machine.traits;
+    if traits.is_without_profile && needs_role(machine, stated) {
+        let text = "the instances have no instance profile, and so no credentials: EKS accepts no token of them, and they cannot describe \
+                    the cluster; name a profile with the role of the nodes. The instance of the run has a role nevertheless";
+        line(report, AdoptionKind::Problem, text);
+    }
+    if let Some(profile) = traits
+        .instance_profile
+        .as_ref()
+        .filter(|arn| arn.contains(":role/"))
+    {
+        let text = format!(
+            "EC2 starts no instance: the instance profile has the ARN of a role, {profile}; name an instance profile with that role"
+        );
+        line(report, AdoptionKind::Problem, text);
+        return;
+    }
     if let (None, Some(profile)) = (role(traits), &traits.instance_profile) {
         let text = format!(
             "the file names the instance profile {profile} and not its role: the cluster lets the run's role in"
         );
         line(report, AdoptionKind::Note, text);
     }
+}
+
+/// What the role lacks. An AMI with a NodeConfig does not describe the cluster.
+fn note_rights(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) {
+    let name = role(traits).unwrap_or_default();
+    if traits.role_rights.trusts_ec2 == Some(false) {
+        let text = format!(
+            "EC2 cannot assume the role {name}, and an instance with it has no credentials: its trust policy does not name the service \
+             ec2.amazonaws.com"
+        );
+        line(report, AdoptionKind::Problem, text);
+    }
+    let has = |call: &BootstrapCall, flag: &str| call.values.contains_key(flag);
+    let mut calls = stated.calls.iter();
+    let describes = calls.any(|call| !has(call, "--apiserver-endpoint") || !has(call, "--b64-cluster-ca"));
+    let policies = traits.role_rights.policies_without_describe();
+    if let Some(policies) = policies.filter(|_| describes) {
+        let text = format!(
+            "the role {name} has the policies {} in the file, and none of them allows eks:DescribeCluster, which bootstrap.sh needs without \
+             `--apiserver-endpoint` and `--b64-cluster-ca`: add AmazonEKSWorkerNodePolicy",
+            policies.join(", ")
+        );
+        line(report, AdoptionKind::Problem, text);
+    }
+}
+
+/// Whether nodes of the user data join with credentials of AWS, and get them from the instance.
+fn needs_role(machine: &Machine, stated: &Stated) -> bool {
+    let joins_eks = !stated.calls.is_empty() || stated.configs.is_any || is_bottlerocket(machine);
+    let has_keys = stated.text.to_ascii_lowercase().contains("aws_access_key_id");
+    joins_eks && stated.kubeadm.is_none() && !has_keys
 }
 
 /// Path and name of the role.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::yaml_text::YamlText;
+use crate::cluster_access::StatedAccess;
 use crate::ec2::tokens as tokens_of;
 use crate::error::ImportError;
 use crate::machine::{AmiFamily, ClusterTraits, Machine};
@@ -58,6 +59,10 @@ impl AddedKeys {
         }
         if let Some(name) = text(&["cluster", "name"]) {
             traits.cluster.name = Some(name);
+        }
+        let states = |key: &str| self.value_at(&["cluster", key]).is_some();
+        if states("access_entries") || states("aws_auth") {
+            traits.cluster.access = StatedAccess::default();
         }
         if !machine.may_be_managed() {
             return;

@@ -10,6 +10,9 @@ mod cut_flags;
 mod notes;
 
 pub(super) const BOOTSTRAP: &str = "/etc/eks/bootstrap.sh";
+/// Its folder, and how a command in that folder names it.
+const FOLDER: &str = "/etc/eks";
+const IN_FOLDER: [&str; 2] = ["bootstrap.sh", "./bootstrap.sh"];
 /// Variables from which the script takes defaults, with the flag that replaces each.
 const DEFAULTS: &[(&str, &str)] = &[
     ("KUBELET_EXTRA_ARGS", "--kubelet-extra-args"),
@@ -46,8 +49,10 @@ pub(crate) fn calls_bootstrap_program(text: &str) -> bool {
 /// The calls of a script, in order.
 pub(crate) fn calls(script: &ShellScript) -> Vec<BootstrapCall> {
     let commands = script.commands.iter().enumerate();
+    let mut is_in_folder = false;
     let calls = commands.filter_map(|(index, command)| {
-        let mut call = call(command)?;
+        is_in_folder = goes_to_folder(command).unwrap_or(is_in_folder);
+        let mut call = call(command, is_in_folder)?;
         call.cut = cut_flags::behind(script, index);
         Some(call)
     });
@@ -55,7 +60,7 @@ pub(crate) fn calls(script: &ShellScript) -> Vec<BootstrapCall> {
     match found.is_empty() {
         // A function may run it.
         true => {
-            let calls = script.arrays.iter().filter_map(call);
+            let calls = script.arrays.iter().filter_map(|command| call(command, false));
             // It may have more arguments.
             calls
                 .map(|call| BootstrapCall {
@@ -68,9 +73,27 @@ pub(crate) fn calls(script: &ShellScript) -> Vec<BootstrapCall> {
     }
 }
 
-fn call(command: &ShellCommand) -> Option<BootstrapCall> {
+/// Whether a command leads to the folder of the script; `None`: it stays in its folder.
+fn goes_to_folder(command: &ShellCommand) -> Option<bool> {
+    let (program, arguments) = command.words.split_first()?;
+    let folder = arguments.iter().find(|word| *word != "--");
+    match program.as_str() {
+        "cd" | "pushd" => Some(folder.is_some_and(|folder| folder.trim_end_matches('/') == FOLDER)),
+        "popd" => Some(false),
+        _ => None,
+    }
+}
+
+fn call(command: &ShellCommand, is_in_folder: bool) -> Option<BootstrapCall> {
     let at = behind_shells(&command.words);
-    command.words.get(at).filter(|word| word.ends_with(BOOTSTRAP))?;
+    let is_script =
+        |word: &&String| word.ends_with(BOOTSTRAP) || (is_in_folder && IN_FOLDER.contains(&word.as_str()));
+    command.words.get(at).filter(is_script)?;
+    Some(call_at(command, at))
+}
+
+/// The call whose script is the word with this index.
+pub(super) fn call_at(command: &ShellCommand, at: usize) -> BootstrapCall {
     let mut call = BootstrapCall {
         lines: (command.first_line, command.last_line),
         ..BootstrapCall::default()
@@ -80,8 +103,8 @@ fn call(command: &ShellCommand) -> Option<BootstrapCall> {
             call.values.insert((*flag).to_owned(), value.clone());
         }
     }
-    call.arguments(&command.words[at + 1..]);
-    Some(call)
+    call.arguments(command.words.get(at + 1..).unwrap_or_default());
+    call
 }
 
 /// The endpoint in a call of `kubeadm join`, such as `10.0.0.1:6443`; empty if it is in a configuration file.
@@ -97,23 +120,6 @@ pub(crate) fn kubeadm_join(script: &ShellScript) -> Option<String> {
             let endpoint = rest.get(1).filter(|word| !word.starts_with('-'));
             endpoint.cloned().unwrap_or_default()
         })
-    })
-}
-
-/// The value after a flag of any command whose words contain `subcommand`.
-pub(crate) fn flag_of(script: &ShellScript, subcommand: &str, flag: &str) -> Option<String> {
-    script.commands.iter().find_map(|command| {
-        command.words.iter().position(|word| word == subcommand)?;
-        let mut words = command.words.iter();
-        while let Some(word) = words.next() {
-            if word == flag {
-                return words.next().cloned();
-            }
-            if let Some(value) = word.strip_prefix(flag).and_then(|rest| rest.strip_prefix('=')) {
-                return Some(value.to_owned());
-            }
-        }
-        None
     })
 }
 

@@ -11,8 +11,8 @@ use nodejoin_core::plan::{EndpointUrl, VolumePlan};
 use nodejoin_core::user_data::{http_proxies, tls_proxies};
 
 use super::access::NodeAccess;
+use super::adopted_name::cluster_name;
 use super::endpoint::{endpoint, misspelt_domain};
-use super::impossible_name::impossible_name;
 use super::metadata::metadata;
 use super::outpost::outpost;
 use super::region::region;
@@ -20,11 +20,11 @@ use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stack::stack;
 use super::stand_ins::has_stand_in_cidr;
 use super::stated::Stated;
-use super::tags::{CLUSTER_TAG, check_cluster_tag, check_tags};
-use super::versions::WantedKubernetes;
+use super::tags::{check_cluster_tag, check_tags};
+use super::versions::{WantedKubernetes, check_image_version};
 use super::yaml_text::YamlText;
 use crate::eks::STAND_IN_IPV6;
-use crate::machine::{AmiFamily, ClusterTraits, Machine, Traits};
+use crate::machine::{AmiFamily, Machine, Traits};
 use crate::words::service_network;
 
 /// Where NodeLocal DNSCache listens.
@@ -64,7 +64,7 @@ pub(crate) fn surroundings(
     let cluster = YamlText::map([
         (
             "name",
-            cluster_name(traits, stated, report).map(|name| YamlText::text(&name)),
+            cluster_name(machine, stated, report).map(|name| YamlText::text(&name)),
         ),
         (
             "endpoint",
@@ -93,6 +93,7 @@ pub(crate) fn surroundings(
     ]);
     let instance = instance(machine, stated, access.role, &network, report);
     let kubernetes = WantedKubernetes::of(traits, stated, network.is_ipv6().then_some(IPV6_KUBELET));
+    check_image_version(traits, report);
     check_cluster_tag(machine, kubernetes.stated(), report);
     let keys = [
         (
@@ -145,38 +146,6 @@ fn http_proxy(stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<YamlTex
     Some(YamlText::text(&first))
 }
 
-fn cluster_name(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Option<String> {
-    let tags: Vec<&str> = traits
-        .tags
-        .keys()
-        .filter_map(|key| key.strip_prefix(CLUSTER_TAG))
-        .collect();
-    // Several tags, or a name that is not filled in, do not say which cluster is meant.
-    let of_tag = match tags[..] {
-        [one] if !one.contains(['$', '{', '<']) => Some(one.to_owned()),
-        _ => None,
-    };
-    // Karpenter's part has a stand-in where the file names no cluster.
-    let stand_in = ClusterTraits::stand_in().name;
-    let of_tag = of_tag.filter(|name| Some(name) != stand_in.as_ref() || stated.name.is_none());
-    let of_file = traits.cluster.name.clone().or(of_tag);
-    let name = of_file.or_else(|| stated.name.clone())?;
-    if let Some(other) = stated.name.as_ref().filter(|other| **other != name) {
-        let text = format!(
-            "the user data names the cluster {other}, the rest of the file {name}: the run's cluster is {name}; \
-             `--with 'cluster: {{ name: {other} }}'` if the user data is right"
-        );
-        line(report, AdoptionKind::Problem, text);
-    }
-    line(report, AdoptionKind::Adopted, format!("cluster name {name}"));
-    // A tag can be that of a cluster outside of EKS.
-    let is_of_eks = [&traits.cluster.name, &stated.name].contains(&&Some(name.clone()));
-    if let Some(problem) = impossible_name(&name, stated).filter(|_| is_of_eks) {
-        line(report, AdoptionKind::Problem, problem);
-    }
-    Some(name)
-}
-
 /// The run replaces the certificate authority, whichever it is.
 fn check_authority(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) {
     let of_cluster = traits.cluster.certificate_authority.as_ref();
@@ -214,6 +183,7 @@ enum ServiceNetwork {
 
 impl ServiceNetwork {
     fn of(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) -> Self {
+        check_family(traits, stated, report);
         let is_ipv6 = stated.is_ipv6 || traits.cluster.ip_family == Some(IpFamily::Ipv6);
         let of_ipv6 = || is_ipv6.then(|| STAND_IN_IPV6.to_owned());
         let of_cluster = traits.cluster.service_cidr.clone();
@@ -308,6 +278,26 @@ impl ServiceNetwork {
             Self::Ipv6(cidr) => Some(YamlText::text(cidr)),
             Self::Unknown | Self::Ipv4(_) => None,
         }
+    }
+}
+
+/// Names a flag for another family of addresses than that of the cluster.
+fn check_family(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) {
+    let (family, other) = match traits.cluster.ip_family {
+        Some(IpFamily::Ipv6) => ("ipv6", "ipv4"),
+        Some(IpFamily::Ipv4) => ("ipv4", "ipv6"),
+        None => return,
+    };
+    let mut families = stated
+        .calls
+        .iter()
+        .filter_map(|call| call.values.get("--ip-family"));
+    if families.any(|stated| stated.eq_ignore_ascii_case(other)) {
+        let text = format!(
+            "the user data has `--ip-family {other}`, and the address family of the cluster in the rest of the file is {family}: address \
+             and DNS of the node are those of another cluster; write `--ip-family {family}`"
+        );
+        line(report, AdoptionKind::Problem, text);
     }
 }
 

@@ -3,6 +3,7 @@
 use nodejoin_core::plan::EndpointUrl;
 use nodejoin_core::vocabulary::region::Region;
 
+use super::endpoint_mistakes::endpoint_mistake;
 use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
 use super::yaml_text::YamlText;
@@ -15,6 +16,11 @@ pub(super) fn endpoint(
     report: &mut Vec<AdoptionLine>,
 ) -> Option<EndpointUrl> {
     let (of_cluster, of_text) = (traits.cluster.endpoint.as_ref(), stated.endpoint.as_ref());
+    if let Some(mistake) = of_text.and_then(|text| endpoint_mistake(text)) {
+        line(report, AdoptionKind::Problem, mistake.sentence());
+        let of_cluster = of_cluster.and_then(|text| text.parse().ok());
+        return of_cluster.or(mistake.meant);
+    }
     let other = of_cluster
         .zip(of_text)
         .filter(|(one, other)| host_of(one) != host_of(other));

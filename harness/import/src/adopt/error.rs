@@ -39,7 +39,9 @@ impl AdoptError {
                 let mut values: Vec<String> = Vec::new();
                 for placeholder in placeholders {
                     let name = name_of(&placeholder.text);
-                    let value = format!("--set '{name}={}'", value_to_set(name));
+                    // In a text in quotes of the shell.
+                    let quoted = name.replace('\'', "'\\''");
+                    let value = format!("--set '{quoted}={}'", value_to_set(name));
                     if !values.contains(&value) {
                         values.push(value);
                     }
@@ -109,12 +111,18 @@ mod tests {
         );
         let marked = AdoptError::Placeholders {
             machine: "web".to_owned(),
-            placeholders: vec![placeholder(3, "%CLUSTER%"), placeholder(4, "<%= @ca %>")],
+            placeholders: vec![
+                placeholder(3, "%CLUSTER%"),
+                placeholder(4, "<%= @ca %>"),
+                placeholder(5, "{{ f('a') }}"),
+                placeholder(6, "${{ inputs.cluster }}"),
+            ],
         };
         assert!(
-            marked
-                .hint()
-                .ends_with("--set '%CLUSTER%=VALUE' --set '@ca={{ cluster.certificate_authority }}'"),
+            marked.hint().ends_with(
+                "--set '%CLUSTER%=VALUE' --set '@ca={{ cluster.certificate_authority }}' --set '{{ f('\\''a'\\'') }}=VALUE' \
+                 --set 'inputs.cluster=VALUE'"
+            ),
             "{}",
             marked.hint()
         );

@@ -1,26 +1,18 @@
 //! Names that no cluster of EKS has.
 
+use super::cluster_names::{LONGEST, is_cluster_name};
 use super::stated::Stated;
-
-/// The limit of EKS.
-const LENGTH: usize = 100;
 
 /// What is wrong with the name of a cluster. A cluster of kubeadm can have any.
 pub(super) fn impossible_name(name: &str, stated: &Stated) -> Option<String> {
     let is_open = name.contains(['$', '{', '<']);
-    if stated.kubeadm.is_some() || is_open || is_possible(name) {
+    if stated.kubeadm.is_some() || is_open || is_cluster_name(name) {
         return None;
     }
     Some(format!(
         "EKS does not create a cluster with the name `{name}`: a name has letters, digits, `-` and `_` only, begins with a letter or a \
-         digit, and has at most {LENGTH} characters"
+         digit, and has at most {LONGEST} characters"
     ))
-}
-
-fn is_possible(name: &str) -> bool {
-    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    begins && name.bytes().all(is_sign) && name.len() <= LENGTH
 }
 
 #[cfg(test)]

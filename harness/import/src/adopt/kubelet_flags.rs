@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::kubernetes::node_labels::is_set_by_kubelets;
 
+use super::feature_gates;
 use super::kubelet_flag_names;
 use super::shell::UNKNOWN;
 use crate::machine::{Taint, TaintEffect};
@@ -37,6 +38,8 @@ pub(crate) struct KubeletFlags {
 enum FlagMistake {
     /// A misspelt flag, and the one that it means.
     Misspelt(String, &'static str),
+    /// A misspelt feature gate, and the one that it means.
+    Gate(String, &'static str),
     /// A flag without its hyphens, such as `max-pods=20`.
     WithoutHyphens(String),
     /// A label of Kubernetes' own domains that a kubelet may not set.
@@ -53,6 +56,7 @@ impl FlagMistake {
                 let place = place(flag);
                 format!("the kubelet has no flag `{flag}`{place} and exits at it; did you mean `{meant}`?")
             }
+            Self::Gate(gate, meant) => feature_gates::sentence(gate, meant, &place(gate)),
             Self::WithoutHyphens(word) => {
                 let place = place(word);
                 format!("the kubelet takes `{word}`{place} for a command and exits; write `--{word}`")
@@ -123,6 +127,7 @@ impl KubeletFlags {
                 ("--max-pods", Some(value)) => self.max_pods(value),
                 ("--pods-per-core", Some(value)) => self.pods_per_core(value),
                 ("--cluster-dns", Some(value)) => self.dns(value),
+                ("--feature-gates", Some(value)) => self.feature_gates(value),
                 (flag, None) if READ.contains(&flag) => {
                     self.unclear.push(format!("`{flag}` without a value"));
                 }
@@ -149,7 +154,10 @@ impl KubeletFlags {
     pub(super) fn lost_flags(&self) -> Vec<String> {
         let words = self.mistakes.iter().filter_map(|mistake| match mistake {
             FlagMistake::WithoutHyphens(word) => Some(format!("--{word}")),
-            FlagMistake::Misspelt(..) | FlagMistake::Label(_) | FlagMistake::Taint(_) => None,
+            FlagMistake::Misspelt(..)
+            | FlagMistake::Gate(..)
+            | FlagMistake::Label(_)
+            | FlagMistake::Taint(_) => None,
         });
         let taints = (!self.replaced_taints.is_empty())
             .then(|| format!("--register-with-taints={}", joined_taints(&self.replaced_taints)));
@@ -279,6 +287,15 @@ impl KubeletFlags {
         }
     }
 
+    fn feature_gates(&mut self, value: &str) {
+        for pair in value.split(',').filter(|pair| is_literal(pair)) {
+            let (gate, _) = pair.split_once('=').unwrap_or((pair, ""));
+            if let Some(meant) = feature_gates::meant(gate) {
+                self.add_mistake(FlagMistake::Gate(gate.to_owned(), meant));
+            }
+        }
+    }
+
     fn max_pods(&mut self, value: &str) {
         let earlier = self.max_pods.take();
         match value.parse() {
@@ -333,10 +350,11 @@ pub(crate) fn effect_of(name: &str) -> Option<TaintEffect> {
 /// Names and values that Kubernetes allows. A kubelet refuses others, and then no Node has them.
 fn is_label(key: &str, value: &str) -> bool {
     let is_name = |text: &str| {
+        let is_sign = |c: char| "-_.".contains(c);
         text.len() <= 63
-            && text
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+            && !text.starts_with(is_sign)
+            && !text.ends_with(is_sign)
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || is_sign(c))
     };
     let name = key.rsplit('/').next().unwrap_or_default();
     !name.is_empty() && is_name(name) && is_name(value)

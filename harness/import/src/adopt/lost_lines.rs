@@ -4,9 +4,12 @@ use nodejoin_core::input::problem::Position;
 use nodejoin_core::user_data::{CloudConfig, FaultKind, Parsed, parse};
 
 use super::lost_parts::lost_parts;
+use super::replaced_lists::replaced_lists;
 use super::stated::Stated;
 use super::unhandled_parts::unhandled;
+use crate::machine::FileFormat;
 use crate::source_lines::SourceLines;
+use crate::text;
 use crate::words::shortened;
 
 /// What a message calls a text whose line it cannot find in the user data.
@@ -30,7 +33,8 @@ pub(super) fn lost_lines(
              process id"
         )
     });
-    let mark = text.starts_with('\u{feff}').then(|| {
+    let is_toml = text::format(&text) == Some(FileFormat::BottlerocketSettings);
+    let mark = (text.starts_with('\u{feff}') && !is_toml).then(|| {
         "the user data begins with a UTF-8 byte order mark (EF BB BF), which editors do not show: cloud-init and nodeadm do not find the \
          header or the `#!` behind it; save the file without it"
             .to_owned()
@@ -41,6 +45,7 @@ pub(super) fn lost_lines(
         .into_iter()
         .chain(unhandled(&text, &parsed, lines))
         .chain(unusable)
+        .chain(replaced_lists(user_data, &parsed, lines))
         .chain(lost_parts(&text, lines, is_completed))
         .chain(escaped);
     notes.chain(cut_commands(stated, lines)).collect()

@@ -14,20 +14,30 @@
 //! | `angle_names` | `<name>` where a value belongs |
 //! | `name_marks` | marks of templates where a name of the cluster stands |
 //! | `printed_documents` | here-documents whose text is for a reader |
+//! | `replaced_lists` | lists of a cloud-config that a later part replaces |
 //! | `replaced_marks` | marks that a command of the script fills in |
+//! | `filled_marks` | the values of marks that a command of the script or a run fills in |
 //! | `kubernetes_settings` | which lines of settings are those of Kubernetes |
 //! | `placeholders` | places in user data that are not filled in |
 //! | `report` | a line of the report, and what it is about |
 //! | `file_name` | the name of a machine as a name of files |
+//! | `region_in_text` | the region that user data names |
 //! | `region` | the region of the scenario |
 //! | `shell` | reads the commands of a script without running it |
 //! | `wrappers` | programs that run another one |
 //! | `join_configuration` | the configuration of `kubeadm join` |
 //! | `kubeconfig` | the cluster in a kubeconfig |
 //! | `kubelet_fields` | misspelt fields of the kubelet's configuration |
+//! | `feature_gates` | misspelt feature gates of the kubelet |
 //! | `kubelet_flags` | labels, taints and pod capacity in flags |
+//! | `removed_flags` | flags and feature gates that newer kubelets do not have |
 //! | `kubelet_flag_names` | misspelt flags of the kubelet |
 //! | `bootstrap_call` | calls of the bootstrap script and of kubeadm |
+//! | `indirect_calls` | calls by functions, units and programs in other languages |
+//! | `shell_functions` | functions of a script, and what it passes to them |
+//! | `passed_names` | names of the cluster that a call does not show |
+//! | `eks_commands` | commands of `aws eks` about a cluster |
+//! | `early_commands` | the commands of `bootcmd` |
 //! | `yaml_documents` | the YAML documents of a text |
 //! | `mistyped_parts` | NodeConfigs in parts of another type |
 //! | `inner_messages` | NodeConfigs in a message inside of a message |
@@ -42,13 +52,18 @@
 //! | `versions` | the Kubernetes version that file and user data are for |
 //! | `yaml_text` | writes YAML |
 //! | `added_keys` | keys of the command line |
+//! | `stated_mapping` | how the file lets the role of a machine in, or keeps it out |
 //! | `access` | the role of the instance, and how the cluster lets it in |
 //! | `tags` | tags of the instance |
 //! | `metadata` | the options of the instance's metadata |
 //! | `outpost` | the Outpost of a local cluster |
 //! | `stack` | the CloudFormation stack that user data reads |
+//! | `endpoint_mistakes` | endpoints at which no cluster of EKS answers |
 //! | `endpoint` | the endpoint, and whether EKS can have it |
 //! | `impossible_name` | a name that no cluster of EKS has |
+//! | `adopted_name` | the name of the cluster of a trial |
+//! | `mistyped_names` | names of the cluster that differ by a typing error |
+//! | `cluster_names` | what EKS takes for the name of a cluster |
 //! | `cluster` | the cluster and the instance of the scenario |
 //! | `cloud_config_typos` | misspelt keys of a cloud-config |
 //! | `cloud_config_keys` | keys of a cloud-config that have no effect |
@@ -67,6 +82,7 @@
 
 mod access;
 mod added_keys;
+mod adopted_name;
 mod ami;
 mod angle_names;
 mod assigned;
@@ -75,12 +91,19 @@ mod cel;
 mod cloud_config_keys;
 mod cloud_config_typos;
 mod cluster;
+mod cluster_names;
 mod drop_in_folders;
+mod early_commands;
+mod eks_commands;
 mod endpoint;
+mod endpoint_mistakes;
 mod error;
 mod expectations;
+mod feature_gates;
 mod file_name;
+mod filled_marks;
 mod impossible_name;
+mod indirect_calls;
 mod inner_messages;
 mod join_configuration;
 mod kubeconfig;
@@ -97,22 +120,29 @@ mod max_pods;
 mod max_pods_tokens;
 mod metadata;
 mod missing_interpreter;
+mod mistyped_names;
 mod mistyped_parts;
 mod name_marks;
 mod node_config;
 mod not_nodes;
 mod open_values;
 mod outpost;
+mod passed_names;
 mod placeholders;
 mod printed_documents;
 mod region;
+mod region_in_text;
+mod removed_flags;
+mod replaced_lists;
 mod replaced_marks;
 mod report;
 mod shell;
+mod shell_functions;
 mod stack;
 mod stand_ins;
 mod started_units;
 mod stated;
+mod stated_mapping;
 mod tags;
 mod trial;
 mod unhandled_parts;

@@ -2,9 +2,13 @@
 //! stands.
 
 /// How templates begin and end a name.
-const FORMS: [(&str, &str); 6] = [
+const FORMS: [(&str, &str); 10] = [
     (OF_ERB, "%>"),
     (OF_RUBY, "}"),
+    (OF_WORKFLOW, "}}"),
+    ("{{{", "}}}"),
+    (OF_ENGINE, "}}"),
+    ("%{", "}"),
     ("@@", "@@"),
     ("__", "__"),
     ("%", "%"),
@@ -14,6 +18,9 @@ const FORMS: [(&str, &str); 6] = [
 const OF_ERB: &str = "<%";
 /// As in `#{cluster}`, also an expression.
 const OF_RUBY: &str = "#{";
+/// As in `${{ inputs.cluster || 'demo' }}` and `{{ cluster | quote }}`. A name alone is found wherever it stands.
+const OF_WORKFLOW: &str = "${{";
+const OF_ENGINE: &str = "{{";
 const BRACKET: &str = "[";
 /// Words of examples in small letters.
 const WORDS: [&str; 8] = [
@@ -103,12 +110,19 @@ fn is_inside(inside: &str, begin: &str) -> bool {
     };
     match begin {
         OF_ERB | OF_RUBY => !inside.trim().is_empty(),
+        OF_WORKFLOW | OF_ENGINE => is_expression(inside.trim_matches(['-', ' '])),
         _ => {
             inside.starts_with(|c: char| c.is_ascii_alphabetic())
                 && inside.ends_with(|c: char| c.is_ascii_alphanumeric())
                 && inside.bytes().all(is_plain)
         }
     }
+}
+
+/// Whether a text is a name with a filter, or a call: `cluster | quote`, `lookup('env', 'CLUSTER')`.
+fn is_expression(text: &str) -> bool {
+    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '.' || c == '_');
+    begins && text.contains(['|', '(']) && !text.contains(['{', '}', '\n', ';'])
 }
 
 fn is_bootstrap_script(word: &str) -> bool {
@@ -139,6 +153,12 @@ mod tests {
             "<%= @cluster %>",
             "your-cluster-name",
             "replaceme",
+            "%{cluster}",
+            "{{{cluster}}}",
+            "{{ cluster | quote }}",
+            "{{- .cluster | default \"demo\" -}}",
+            "{{ lookup('env','CLUSTER') }}",
+            "${{ inputs.cluster || 'demo' }}",
         ] {
             assert!(is_mark(mark), "{mark}");
             assert_eq!(mark_at(&format!("{mark} --x")), Some(mark));
@@ -163,6 +183,11 @@ mod tests {
             "your-cluster-name-2",
             "replacement",
             "\u{e9}eplaceme",
+            "{{ cluster }}",
+            "{{ print $1; f(2) }}",
+            "{{ \"a\": f(1) }}",
+            "%{if cluster}",
+            "%{}",
         ] {
             assert_eq!(mark_at(text), None, "{text}");
         }

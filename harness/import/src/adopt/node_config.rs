@@ -4,15 +4,18 @@ use nodejoin_core::user_data::Part;
 use nodejoin_core::vocabulary::nearest::nearest;
 
 use super::kubelet_fields;
-use super::kubelet_flags::{KubeletFlags, effect_of};
+use super::kubelet_flags::KubeletFlags;
 use super::mistyped_parts::NODE_CONFIG;
 use super::yaml_documents::{YamlDocument, documents};
 use crate::machine::Taint;
 use crate::source_lines::SourceLines;
 use crate::tree::{Tree, yaml};
+use lost_fields::{lose, place_of, taint};
 use types::CONFIG;
 
 mod cluster_fields;
+mod lost_fields;
+mod replaced_values;
 mod types;
 mod values;
 
@@ -31,6 +34,9 @@ pub(crate) struct NodeConfigs {
     /// Whether the node's name is the instance id, and not the private DNS name.
     pub(crate) is_named_by_instance_id: bool,
     pub(crate) is_any: bool,
+    /// The flags of the kubelet, as they are written, and the names of its feature gates.
+    pub(crate) kubelet_words: Vec<String>,
+    pub(crate) gates: Vec<String>,
     /// From what nodeadm computes the number of pods.
     pub(crate) max_pods_expression: Option<String>,
     /// The number of pods in a flag, and in the configuration of the kubelet.
@@ -252,6 +258,8 @@ impl NodeConfigs {
             let text = document.text_at(&["spec", "cluster", key])?;
             Some(text.trim().to_owned())
         };
+        let replaced = replaced_values::notes(&self.cluster_values(), document);
+        self.ignored.extend(replaced);
         let set = |old: &mut Option<String>, new: Option<String>| *old = new.or(old.take());
         set(&mut self.name, cluster("name"));
         set(&mut self.endpoint, cluster("apiServerEndpoint"));
@@ -271,11 +279,23 @@ impl NodeConfigs {
         self.kubelet_flags(document);
     }
 
+    /// The fields of the cluster, with the values of earlier documents.
+    fn cluster_values(&self) -> [(&'static str, Option<&str>); 4] {
+        [
+            ("name", self.name.as_deref()),
+            ("apiServerEndpoint", self.endpoint.as_deref()),
+            ("certificateAuthority", self.authority.as_deref()),
+            ("cidr", self.cidr.as_deref()),
+        ]
+    }
+
     /// nodeadm puts the flags of all documents into one command line, whose values the kubelet prefers to its
     /// configuration.
     fn kubelet_flags(&mut self, document: &Tree) {
         let flags = document.items_at(&["spec", "kubelet", "flags"]).iter();
         let words: Vec<&str> = flags.filter_map(Tree::text).collect();
+        self.kubelet_words
+            .extend(words.iter().map(|word| (*word).to_owned()));
         self.flags.max_pods = self.flag_max_pods;
         self.flags.add(&words.join(" "));
         let is_of_taints = |word: &&str| word.contains("--register-with-taints");
@@ -299,6 +319,11 @@ impl NodeConfigs {
     fn kubelet_config(&mut self, document: &Tree) {
         let config = ["spec", "kubelet", "config"];
         let at = |key: &'static str| [&config[..], &[key]].concat();
+        let gates = document
+            .at(&at("featureGates"))
+            .map(Tree::entries)
+            .unwrap_or_default();
+        self.gates.extend(gates.iter().map(|(gate, _)| gate.clone()));
         let dns = document.items_at(&at("clusterDNS"));
         if !dns.is_empty() {
             self.dns = dns.iter().filter_map(Tree::text).map(str::to_owned).collect();
@@ -351,60 +376,6 @@ fn joined(path: &str, key: &str) -> String {
     }
 }
 
-/// Fields that users expect for the labels and the taints of the node: nothing reads them.
-const LABELS: [&str; 4] = ["labels", "nodeLabels", "node-labels", "node_labels"];
-const TAINTS: [&str; 5] = [
-    "taints",
-    "nodeTaints",
-    "registerWithTaints",
-    "register-with-taints",
-    "node-taints",
-];
-
-/// Where the content of such a field belongs.
-fn place_of(key: &str) -> Option<String> {
-    match key {
-        key if LABELS.contains(&key) => Some("spec.kubelet.flags: [--node-labels=KEY=VALUE]".to_owned()),
-        key if TAINTS.contains(&key) => Some(format!("{CONFIG}.registerWithTaints")),
-        _ => None,
-    }
-}
-
-/// Finds the flags in a field that nothing reads.
-fn lose(key: &str, value: &Tree, lost: &mut Vec<String>) {
-    if LABELS.contains(&key) {
-        let pair = |(key, value): &(String, Tree)| Some(format!("{key}={}", value.text()?));
-        let pairs: Vec<String> = value.entries().iter().filter_map(pair).collect();
-        let labels = value.text().map_or_else(|| pairs.join(","), str::to_owned);
-        if labels.contains('=') {
-            lost.push(format!("--node-labels={labels}"));
-        }
-        return;
-    }
-    if TAINTS.contains(&key) {
-        let texts = value.items().iter().filter_map(|item| {
-            let text = item.text().map(str::to_owned);
-            text.or_else(|| Some(taint(item)?.to_string()))
-        });
-        let texts: Vec<String> = value.text().map(str::to_owned).into_iter().chain(texts).collect();
-        if !texts.is_empty() {
-            lost.push(format!("--register-with-taints={}", texts.join(",")));
-        }
-        return;
-    }
-    match value.text() {
-        Some(text) if key == "maxPods" => lost.push(format!("--max-pods={text}")),
-        Some(text) if text.starts_with("--") => lost.push(text.to_owned()),
-        _ => {}
-    }
-    for (key, value) in value.entries() {
-        lose(key, value, lost);
-    }
-    for item in value.items() {
-        lose("", item, lost);
-    }
-}
-
 /// The line of a field: its value can begin on a later one.
 pub(super) fn line_of(text: &str, key: &str, value: &Tree) -> Option<usize> {
     let last = value.line()?;
@@ -428,14 +399,6 @@ fn ignored(by: &str, path: &str, key: &str, line: Option<String>, meant: Option<
         .unwrap_or_default();
     let field = joined(path, key);
     format!("{by} has no field `{field}`{line} and ignores it{meant}")
-}
-
-fn taint(tree: &Tree) -> Option<Taint> {
-    Some(Taint {
-        key: tree.text_at(&["key"])?,
-        value: tree.text_at(&["value"]).unwrap_or_default(),
-        effect: effect_of(&tree.text_at(&["effect"])?)?,
-    })
 }
 
 #[cfg(test)]

@@ -182,9 +182,9 @@ fn is_apart(machine: &Machine) -> bool {
 fn shares_role(machine: &Machine, nodes: &[Machine]) -> bool {
     let traits = &machine.traits;
     let is_role = |role: &String| {
-        let mut admitted = traits.cluster.node_roles.iter();
-        admitted.any(|one| one == role || one.ends_with(&format!("/{role}")))
-            || nodes.iter().any(|node| node.traits.role.as_ref() == Some(role))
+        let admitted = traits.cluster.access.node_roles();
+        let is_own = |one: &&str| *one == role || one.ends_with(&format!("/{role}"));
+        admitted.iter().any(is_own) || nodes.iter().any(|node| node.traits.role.as_ref() == Some(role))
     };
     let is_profile = |profile: &String| {
         nodes

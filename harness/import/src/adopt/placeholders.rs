@@ -81,12 +81,14 @@ pub struct Placeholder {
 /// What a program that prints a text fills in.
 const FORMATS: [&str; 3] = ["%s", "%v", "%q"];
 
-/// Fills in `${NAME}`, `<NAME>`, `{{ NAME }}`, `<%= NAME %>`, and names that stand for themselves, such as `REPLACE_ME`
-/// and `%CLUSTER%`.
+/// Fills in `${NAME}`, `<NAME>`, `{{ NAME }}`, `${{ NAME }}` of a workflow, `<%= NAME %>`, and names that stand for
+/// themselves, such as `REPLACE_ME` and `%CLUSTER%`.
 pub(crate) fn filled(text: &str, set: &BTreeMap<String, String>) -> String {
     let mut text = text.to_owned();
     for (name, value) in set {
         for form in [
+            format!("${{{{ {name} }}}}"),
+            format!("${{{{{name}}}}}"),
             format!("${{{name}}}"),
             format!("<{name}>"),
             format!("{{{{ {name} }}}}"),
@@ -116,7 +118,8 @@ pub(crate) fn find(text: &str) -> Vec<Placeholder> {
     let assigned = Assigned::of(text);
     let found = found_in(text, assigned.as_ref(), Kind::Script);
     // Where one name is left to a template engine, others are, too.
-    let is_template = found.iter().any(|one| one.text.starts_with("${"));
+    let is_of_engine = |text: &str| text.starts_with("${") && !text.starts_with("${{");
+    let is_template = found.iter().any(|one| is_of_engine(&one.text));
     match is_template {
         true => found_in(text, assigned.as_ref(), Kind::Template),
         false => found,
@@ -183,9 +186,7 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
             continue;
         }
         let mut texts = markers(line);
-        if !is_jinja {
-            texts.extend(braces(line));
-        }
+        texts.extend(braces(line));
         // A call with its flags on further lines.
         let is_further = is_call && is_continued;
         // A call in a text for a person is none. A NodeConfig in it can be one that a function writes.
@@ -201,10 +202,15 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
             texts.extend(angles.read(line, of));
         }
         if is_call || is_node_config {
-            let words = line.split(|c: char| !c.is_ascii_alphanumeric());
-            texts.extend(words.filter(|word| is_crossed_out(word)).map(str::to_owned));
-            let values = line.split(|c: char| c.is_whitespace() || "'\"=,".contains(c));
-            texts.extend(values.filter(|value| is_cut_off(value)).map(str::to_owned));
+            texts.extend(damaged_values(line));
+        }
+        if is_call {
+            let mut further = expressions(line);
+            further.retain(|text| !texts.contains(text));
+            texts.append(&mut further);
+        }
+        if is_jinja {
+            texts.retain(|text| !text.trim_start_matches('$').starts_with("{{"));
         }
         let scope = DollarScope {
             is_node_config,
@@ -239,6 +245,15 @@ fn markers(line: &str) -> Vec<String> {
         .collect()
 }
 
+/// Values that are crossed out or cut off.
+fn damaged_values(line: &str) -> Vec<String> {
+    let words = line.split(|c: char| !c.is_ascii_alphanumeric());
+    let values = line.split(|c: char| c.is_whitespace() || "'\"=,".contains(c));
+    let found = words.filter(|word| is_crossed_out(word));
+    let found = found.chain(values.filter(|value| is_cut_off(value)));
+    found.map(str::to_owned).collect()
+}
+
 /// `xxxxxxxx`, of which no value consists.
 fn is_crossed_out(word: &str) -> bool {
     word.len() >= 8 && (word.bytes().all(|byte| byte == b'x') || word.bytes().all(|byte| byte == b'X'))
@@ -254,8 +269,8 @@ fn braces(line: &str) -> Vec<String> {
     if GO_TEMPLATES.iter().any(|word| line.contains(word)) {
         return Vec::new();
     }
-    between(line, "{{", "}}")
-        .filter(|inside| {
+    positions(line, "{{", "}}")
+        .filter(|(_, inside)| {
             let name = inside.trim();
             let path = name.trim_start_matches('.');
             let is_path = path.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -266,8 +281,24 @@ fn braces(line: &str) -> Vec<String> {
                 OWN_NAMES.iter().any(|prefix| name.starts_with(prefix)) || OF_AUTHENTICATOR.contains(&name);
             (is_path || name.contains(".Values")) && !is_own
         })
-        .map(|inside| format!("{{{{{inside}}}}}"))
+        .map(|(at, inside)| {
+            // Of a workflow, which fills in `${{ NAME }}` as a whole.
+            let dollar = if line[..at].ends_with('$') { "$" } else { "" };
+            format!("{dollar}{{{{{inside}}}}}")
+        })
         .collect()
+}
+
+/// Expressions of a template engine, such as `{{ labels | join(',') }}`.
+fn expressions(line: &str) -> Vec<String> {
+    if GO_TEMPLATES.iter().any(|word| line.contains(word)) {
+        return Vec::new();
+    }
+    let found = line.match_indices("{{").filter_map(|(at, _)| {
+        let is_of_workflow = line[..at].ends_with('$');
+        name_marks::mark_at(&line[at - usize::from(is_of_workflow)..])
+    });
+    found.map(str::to_owned).collect()
 }
 
 /// Whether the bootstrap script needs the values of a line.
@@ -389,9 +420,14 @@ fn is_word(text: &str) -> bool {
 
 /// The texts between two marks, on one line.
 fn between<'a>(line: &'a str, open: &'a str, close: &'a str) -> impl Iterator<Item = &'a str> {
+    positions(line, open, close).map(|(_, inside)| inside)
+}
+
+/// Each of them with the place of its first mark.
+fn positions<'a>(line: &'a str, open: &'a str, close: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
     line.match_indices(open).filter_map(move |(at, _)| {
         let inside = &line[at + open.len()..];
-        inside.find(close).map(|end| &inside[..end])
+        inside.find(close).map(|end| (at, &inside[..end]))
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use nodejoin_core::plan::EndpointUrl;
 use nodejoin_core::plan::region::Region;
 
+use super::region_in_text::region_in;
 use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
 use crate::machine::{ClusterTraits, Machine, Traits};
@@ -36,12 +37,8 @@ pub(super) fn region(
     endpoint: Option<&EndpointUrl>,
     report: &mut Vec<AdoptionLine>,
 ) -> Option<Region> {
-    let of_endpoint = || {
-        let host = endpoint?.host();
-        Region::all().find(|region| host.contains(&format!(".{region}.")))
-    };
     let of_traits = || traits.region.as_ref().and_then(|region| region.parse().ok());
-    let region: Option<Region> = of_endpoint()
+    let region: Option<Region> = of_endpoint(endpoint)
         .or_else(of_traits)
         .or_else(|| region_in(&stated.text));
     let (kind, text) = match &region {
@@ -57,21 +54,38 @@ pub(super) fn region(
     region
 }
 
-/// The region that commands or settings of a text name.
-fn region_in(text: &str) -> Option<Region> {
-    let forms = |region: &Region| {
-        [
-            format!("-region {region}"),
-            format!("--region={region}"),
-            format!("REGION={region}"),
-            format!("REGION=\"{region}\""),
-            format!("REGION='{region}'"),
-            format!("set region {region}"),
-            format!("region: {region}"),
-            format!(":eks:{region}:"),
-            format!(".ecr.{region}."),
-            format!("{region}.eks.amazonaws."),
-        ]
+fn of_endpoint(endpoint: Option<&EndpointUrl>) -> Option<Region> {
+    let host = endpoint?.host();
+    Region::all().find(|region| host.contains(&format!(".{region}.")))
+}
+
+/// Names the region of the file if the endpoint is in another one. `machine`: the one of the file.
+pub(super) fn note_other_region(
+    machine: &Machine,
+    stated: &Stated,
+    endpoint: Option<&EndpointUrl>,
+    report: &mut Vec<AdoptionLine>,
+) {
+    let traits = &machine.traits;
+    let of_file = traits
+        .region
+        .as_deref()
+        .and_then(|region| region.parse::<Region>().ok());
+    let Some((of_file, of_endpoint)) = of_file.zip(of_endpoint(endpoint)) else {
+        return;
     };
-    Region::all().find(|region| forms(region).iter().any(|form| text.contains(form)))
+    let is_stand_in = traits.stand_ins.contains_key(&format!("region {of_file}"));
+    // The reader of a template can have it from a command of the user data, such as one for S3.
+    let is_of_text = stated.text.contains(of_file.as_str());
+    // Readers of files make up the endpoint of a cluster that the file does not state.
+    let made = ClusterTraits::stand_in().endpoint.unwrap_or_default();
+    let made = made.trim_start_matches("https://").split('.').next();
+    let is_made = endpoint.map(|endpoint| endpoint.host().split('.').next()) == Some(made);
+    if of_file != of_endpoint && !is_stand_in && !is_of_text && !is_made {
+        let text = format!(
+            "the file states the region {of_file}, and the endpoint of the cluster is in {of_endpoint}: EKS does not find an instance of \
+             another region than the cluster's and deletes its Node; the run is in {of_endpoint}"
+        );
+        line(report, AdoptionKind::Problem, text);
+    }
 }

@@ -5,13 +5,15 @@ use super::name_marks::is_mark;
 /// Commands that replace text by patterns.
 const EDITORS: [&str; 5] = ["sed", "perl", "ruby", "awk", "gawk"];
 /// Signs around the parts of `s/PATTERN/TEXT/`.
-const SEPARATORS: &str = "/|#,@~!:;^%";
+pub(super) const SEPARATORS: &str = "/|#,@~!:;^%";
 const OPEN: &str = "{{";
 
 /// Whether a command of the text puts a value into the place of a mark, or of `{{ NAME }}`.
 pub(super) fn is_replaced(text: &str, mark: &str) -> bool {
-    if mark.starts_with(OPEN) {
-        return patterns(text).any(|pattern| is_pattern_of(&pattern, mark));
+    // `${{ NAME }}` of a workflow, too.
+    let braces = mark.strip_prefix('$').unwrap_or(mark);
+    if braces.starts_with(OPEN) {
+        return patterns(text).any(|pattern| is_pattern_of(&pattern, braces));
     }
     let separators = ['/', '|', '#', ',', '@', '~', '!', ':'];
     let mut commands = separators.iter().map(|sign| format!("s{sign}{mark}{sign}"));
@@ -37,6 +39,19 @@ fn has_form(text: &str, mark: &str) -> bool {
         form => line.contains(form),
     };
     text.contains(&format!("//{form}$")) || edits(text).any(is_of_form)
+}
+
+/// Whether a text has a command that can fill in marks.
+pub(super) fn may_replace(text: &str) -> bool {
+    let mut expansions = text.split("${").skip(1);
+    EDITORS.iter().any(|name| text.contains(name))
+        || text.contains(".replace(")
+        || expansions.any(|inside| {
+            inside
+                .split('}')
+                .next()
+                .is_some_and(|inside| inside.contains("//"))
+        })
 }
 
 /// Whether a mark is the value of a variable that is the pattern of a command, as in `KEY=@@NAME@@`, `s|$KEY|demo|`.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::wrappers::{SHELLS, behind_wrappers};
+use super::wrappers::{SHELL_USERS, SHELLS, behind_wrappers};
 use arrays::{ArrayAssignment, Arrays};
 use hidden::Hidden;
 
@@ -61,7 +61,7 @@ pub(crate) fn read(text: &str) -> ShellScript {
     }
 }
 
-/// The script that a command runs with `bash -c SCRIPT` or `eval SCRIPT`.
+/// The script that a command runs with `bash -c SCRIPT`, `su -c SCRIPT` or `eval SCRIPT`.
 pub(crate) fn inner(command: &ShellCommand) -> Option<&str> {
     let words = command.words.get(behind_wrappers(&command.words)..)?;
     let (program, words) = words.split_first()?;
@@ -69,12 +69,19 @@ pub(crate) fn inner(command: &ShellCommand) -> Option<&str> {
         // Several words lose their quotes.
         return words.first().filter(|_| words.len() == 1).map(String::as_str);
     }
-    let is_shell = SHELLS.contains(&program.rsplit('/').next()?);
-    let flag = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+    let name = program.rsplit('/').next()?;
+    let (is_shell, is_user) = (SHELLS.contains(&name), SHELL_USERS.contains(&name));
+    let flag = |word: &String| {
+        let is_short = word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+        is_short || (is_user && word == "--command")
+    };
+    // A shell takes the first word for a file, those others for a user.
     let mut arguments = words
         .iter()
-        .skip_while(|word| word.starts_with('-') && !flag(word));
-    arguments.next().filter(|word| is_shell && flag(word))?;
+        .skip_while(|word| (is_user || word.starts_with('-')) && !flag(word));
+    arguments
+        .next()
+        .filter(|word| (is_shell || is_user) && flag(word))?;
     arguments.next().map(String::as_str)
 }
 

@@ -5,13 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use nodejoin_core::user_data::{CloudConfig, Part, parse};
 
 use super::bootstrap_call::{self, BootstrapCall};
+use super::early_commands::early_commands;
+use super::eks_commands::{EksCommand, eks_commands};
+use super::filled_marks::{with_filled_marks, without};
+use super::indirect_calls::indirect_calls;
 use super::inner_messages;
 use super::join_configuration::JoinConfigurations;
 use super::kubeconfig::Kubeconfig;
-use super::kubelet_flags::{self, KubeletFlags};
+use super::kubelet_flags::KubeletFlags;
 use super::mistyped_parts::{has_parts, is_mistyped};
 use super::node_config::NodeConfigs;
-use super::placeholders::{JINJA, OWN_NAMES};
+use super::passed_names::PassedNames;
+use super::placeholders::JINJA;
+use super::replaced_lists::replaced_config;
 use super::shell::{self, ShellScript, UNKNOWN};
 use super::unhandled_parts::{CLOUD_CONFIG, meant_type};
 use crate::machine::ClusterTraits;
@@ -19,6 +25,8 @@ use crate::mime;
 use crate::mime_end;
 use crate::source_lines::SourceLines;
 use crate::text::{is_gzip, unpacked};
+
+mod flag_places;
 
 /// Variables of scripts and of eksctl's files that name the cluster's values.
 const NAME_VARIABLES: &[&str] = &["CLUSTER_NAME", "EKS_CLUSTER_NAME", "CLUSTER"];
@@ -40,6 +48,11 @@ pub(crate) struct Stated {
     pub(crate) kubeadm: Option<String>,
     joins: JoinConfigurations,
     kubeconfig: Kubeconfig,
+    /// Calls that count if the user data has no other.
+    indirect: Vec<BootstrapCall>,
+    pub(super) passed: PassedNames,
+    /// Commands of `aws eks` about a cluster.
+    pub(super) commands: Vec<EksCommand>,
     pub(crate) name: Option<String>,
     pub(crate) endpoint: Option<String>,
     pub(crate) authority: Option<String>,
@@ -68,8 +81,6 @@ pub(crate) struct Stated {
 
 /// What all parts of user data share while they are read.
 struct PartsReading<'a> {
-    /// The cluster that a command of AWS names.
-    described: Option<String>,
     /// Whether a here-document is read, whose lines need not be those of a script.
     is_document: bool,
     lines: &'a SourceLines<'a>,
@@ -96,13 +107,12 @@ impl Stated {
             user_data.to_vec()
         };
         let plain = mime_end::with_end(without_empty_begin(plain));
-        let mut parsed = parse(&without_own_names(&without_templates(&plain)));
+        let mut parsed = parse(&with_filled_marks(&without_templates(&plain)));
         for part in parsed.parts.iter_mut().filter(|part| part.mime == JINJA_TYPE) {
             fill_template(part);
         }
         let has_parts = has_parts(&plain);
         let mut reading = PartsReading {
-            described: None,
             is_document: false,
             lines,
         };
@@ -133,16 +143,39 @@ impl Stated {
         for file in &config.files {
             stated.add(&String::from_utf8_lossy(&file.content), &mut reading);
         }
+        let is_config = |part: &&Part| meant_type(&parsed, part).unwrap_or(&part.mime) == CLOUD_CONFIG;
+        for part in parsed.parts.iter().filter(is_config) {
+            if let Some(commands) = early_commands(&String::from_utf8_lossy(&part.content)) {
+                stated.add(&commands, &mut reading);
+            }
+        }
         if let Some(commands) = &config.runcmd {
             stated.add(&String::from_utf8_lossy(commands), &mut reading);
         }
         for script in scripts {
             stated.add(script, &mut reading);
         }
-        stated.conclude(reading.described);
+        stated.conclude();
         if let Some(meant) = mime::meant(&String::from_utf8_lossy(&plain)) {
             stated.add_lost(Self::of(meant.as_bytes()));
+        } else if let Some(config) = replaced_config(&plain, &parsed) {
+            stated.add_lost(Self::of_config(&config, lines));
         }
+        stated
+    }
+
+    /// Reads files and commands of a cloud-config alone.
+    fn of_config(config: &CloudConfig, lines: &SourceLines<'_>) -> Self {
+        let mut stated = Self::default();
+        let mut reading = PartsReading {
+            is_document: false,
+            lines,
+        };
+        let files = config.files.iter().map(|file| &file.content);
+        for content in files.chain(&config.runcmd) {
+            stated.add(&String::from_utf8_lossy(content), &mut reading);
+        }
+        stated.conclude();
         stated
     }
 
@@ -187,12 +220,9 @@ impl Stated {
             .kubeadm
             .take()
             .or_else(|| bootstrap_call::kubeadm_join(&script));
-        for subcommand in ["describe-cluster", "update-kubeconfig"] {
-            reading.described = reading
-                .described
-                .take()
-                .or_else(|| bootstrap_call::flag_of(&script, subcommand, "--name"));
-        }
+        self.indirect.extend(indirect_calls(text, &script));
+        self.passed.add(text, &script);
+        self.commands.extend(eks_commands(text, &script.variables));
         self.variables(text);
         self.documents(&script, reading);
     }
@@ -234,53 +264,63 @@ impl Stated {
         }
     }
 
-    fn conclude(&mut self, described: Option<String>) {
+    fn conclude(&mut self) {
+        if self.calls.is_empty() {
+            self.calls.append(&mut self.indirect);
+        }
         if self.kubeadm.as_deref() == Some("") {
             self.kubeadm = self.joins.endpoint().map(str::to_owned).or(self.kubeadm.take());
         }
-        let known = |value: &String| !value.is_empty() && !value.contains(UNKNOWN) && !value.contains('$');
+        let known = |value: &String| !value.is_empty() && !value.contains([UNKNOWN, '$', '{']);
         let call = self.calls.first().cloned().unwrap_or_default();
         let flag = |name: &str| call.values.get(name).cloned();
         let variable = |names: &[&str]| names.iter().find_map(|name| self.variables.get(*name).cloned());
-        let first = |options: [Option<String>; 4]| options.into_iter().flatten().find(|value| known(value));
+        let first = |options: &[Option<String>]| options.iter().flatten().find(|value| known(value)).cloned();
         let kubeconfig = self.kubeconfig.of_kubelet(self.is_complete());
         let configs = &self.configs;
-        self.name = first([
-            call.cluster.clone(),
+        let of_calls = self
+            .calls
+            .iter()
+            .find_map(|call| call.cluster.clone().filter(known));
+        let of_commands = self.commands.iter().find_map(EksCommand::cluster);
+        self.name = first(&[
+            of_calls,
             configs.name.clone(),
+            self.passed.known.clone(),
             variable(NAME_VARIABLES),
-            described.or(kubeconfig.name),
+            of_commands.map(str::to_owned),
+            kubeconfig.name,
         ]);
-        self.endpoint = first([
+        self.endpoint = first(&[
             flag("--apiserver-endpoint"),
             configs.endpoint.clone(),
             variable(ENDPOINT_VARIABLES),
             kubeconfig.endpoint,
         ]);
-        self.authority = first([
+        self.authority = first(&[
             flag("--b64-cluster-ca"),
             configs.authority.clone(),
             variable(&["B64_CLUSTER_CA"]),
             None,
         ]);
-        self.cidr = first([
+        self.cidr = first(&[
             flag("--service-ipv4-cidr"),
             flag("--service-ipv6-cidr"),
             configs.cidr.clone(),
             variable(&["SERVICE_IPV4_CIDR", "SERVICE_IPV6_CIDR"]),
         ]);
         self.is_ipv6 = flag("--ip-family").is_some_and(|family| family.eq_ignore_ascii_case("ipv6"));
-        self.cluster_id = first([flag("--cluster-id"), configs.id.clone(), None, None]);
+        self.cluster_id = first(&[flag("--cluster-id"), configs.id.clone(), None, None]);
         self.is_on_outpost =
             configs.is_on_outpost || flag("--enable-local-outpost").as_deref() == Some("true");
         self.is_named_by_instance_id = configs.is_named_by_instance_id;
         let of_variable = variable(DNS_VARIABLES).filter(|_| self.calls.is_empty());
-        let dns = first([flag("--dns-cluster-ip"), of_variable, None, None]);
+        let dns = first(&[flag("--dns-cluster-ip"), of_variable, None, None]);
         self.dns = match dns {
             Some(dns) => dns.split(',').map(str::to_owned).collect(),
             None => configs.dns.clone(),
         };
-        self.known_dns = first([self.dns.first().cloned(), variable(DNS_VARIABLES), None, None]);
+        self.known_dns = first(&[self.dns.first().cloned(), variable(DNS_VARIABLES), None, None]);
         self.kubelet(&call);
         if let Some(dns) = self.flags.cluster_dns() {
             self.known_dns = self.known_dns.take().or_else(|| dns.first().cloned());
@@ -316,44 +356,6 @@ impl Stated {
         self.find_flags_elsewhere();
     }
 
-    fn find_flags_elsewhere(&mut self) {
-        if !self.flags.unclear.is_empty() {
-            return;
-        }
-        let is_code = |line: &&str| !line.trim_start().starts_with('#');
-        let is_unread = |flag: &String| {
-            let mut flags = KubeletFlags::default();
-            flags.add(flag);
-            flags.remove(&self.flags);
-            let is_empty = flags.labels.is_empty() && flags.taints.is_empty() && flags.unclear.is_empty();
-            !is_empty || flags.max_pods.is_some()
-        };
-        let values = kubelet_flags::READ.iter().filter_map(|flag| {
-            let lines = self.text.lines().filter(is_code);
-            let mut values = lines.filter_map(|line| Some(format!("{flag}={}", literal_of(line, flag)?)));
-            values.find(is_unread)
-        });
-        let found: Vec<String> = values.collect();
-        self.flags_elsewhere = found;
-    }
-
-    /// The line of a text such as `--max-pods=3` in file or user data, such as ` (line 3)`.
-    pub(super) fn place_of(&self, flag: &str, lines: &SourceLines<'_>) -> String {
-        let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
-        let texts = [flag.to_owned(), format!("{name} {value}")];
-        let has_flag = |line: &str| {
-            let is_end = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric());
-            let is_found = |text: &String| {
-                line.split_once(text.as_str())
-                    .is_some_and(|(_, rest)| is_end(rest))
-            };
-            !line.trim_start().starts_with('#') && texts.iter().any(is_found)
-        };
-        let number = self.text.lines().position(has_flag).map(|index| index + 1);
-        let place = number.and_then(|number| lines.known_place(&self.text, number));
-        place.map(|place| format!(" ({place})")).unwrap_or_default()
-    }
-
     /// The cluster, without what is not stated.
     pub(crate) fn cluster(&self) -> ClusterTraits {
         ClusterTraits {
@@ -370,22 +372,6 @@ impl Stated {
     pub(crate) fn has_flag(&self, flag: &str) -> bool {
         self.calls.iter().any(|call| call.flags.contains(flag))
     }
-}
-
-/// The value of a flag in a line without the words in it that are variables. A slash behind the last sign of a label or
-/// taint ends the text of `sed`.
-fn literal_of(line: &str, flag: &str) -> Option<String> {
-    let (_, after) = line.split_once(flag)?;
-    let value = after.strip_prefix('=')?.trim_start_matches(['"', '\'', '\\']);
-    let end = value.find([' ', '"', '\'', '\\', ';']).unwrap_or(value.len());
-    let last = value[..end].rfind(['=', ':']).unwrap_or(0);
-    let slash = value[last..end].find('/').map(|slash| last + slash);
-    let words = value[..slash.unwrap_or(end)].split(',');
-    let known = words.filter(|word| !word.is_empty() && !word.contains(['$', UNKNOWN]));
-    let value = known.collect::<Vec<_>>().join(",");
-    // The end of a list of YAML.
-    let value = value.trim_end_matches([']', '}']).to_owned();
-    (!value.is_empty()).then_some(value)
 }
 
 /// A message without the empty lines that end its header before it begins: what its author meant.
@@ -414,36 +400,6 @@ fn fill_template(part: &mut Part) {
         part.mime = filled.mime;
         part.content = filled.content;
     }
-}
-
-/// User data whose `{{ cluster.name }}` and the like are unknown, because a run fills them in.
-fn without_own_names(user_data: &[u8]) -> Vec<u8> {
-    let Ok(text) = std::str::from_utf8(user_data) else {
-        return user_data.to_vec();
-    };
-    let is_own = |inside: &str| OWN_NAMES.iter().any(|prefix| inside.trim().starts_with(prefix));
-    without(text, &is_own).into_bytes()
-}
-
-/// A text whose `{{ NAME }}` are unknown where `is_unknown` holds for the name.
-fn without(text: &str, is_unknown: &dyn Fn(&str) -> bool) -> String {
-    let mut kept = String::new();
-    let mut rest = text;
-    while let Some((before, inside)) = rest.split_once("{{") {
-        kept.push_str(before);
-        match inside.find("}}").filter(|end| is_unknown(&inside[..*end])) {
-            Some(end) => {
-                kept.push(UNKNOWN);
-                rest = &inside[end + 2..];
-            }
-            None => {
-                kept.push_str("{{");
-                rest = inside;
-            }
-        }
-    }
-    kept.push_str(rest);
-    kept
 }
 
 #[cfg(test)]

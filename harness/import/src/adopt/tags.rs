@@ -52,6 +52,7 @@ pub(super) fn check_cluster_tag(
 
 /// EC2 starts no instance with tags that its metadata cannot return.
 pub(super) fn check_tags(traits: &Traits, report: &mut Vec<AdoptionLine>) {
+    note_several_clusters(traits, report);
     let has_paths = traits.metadata_tags == Some(true);
     let is_refused = |key: &&String| key.contains(['/', ' ']);
     if let Some(key) = traits.tags.keys().find(is_refused).filter(|_| has_paths) {
@@ -60,5 +61,18 @@ pub(super) fn check_tags(traits: &Traits, report: &mut Vec<AdoptionLine>) {
              neither `/` nor blanks"
         );
         line(report, AdoptionKind::Problem, text);
+    }
+}
+
+/// Auto Scaling groups of one launch template can give their instances tags of different clusters.
+fn note_several_clusters(traits: &Traits, report: &mut Vec<AdoptionLine>) {
+    let names = traits.tags.keys().filter_map(|key| key.strip_prefix(CLUSTER_TAG));
+    let names: Vec<&str> = names.filter(|name| !name.contains(['$', '{', '<'])).collect();
+    if names.len() > 1 {
+        let text = format!(
+            "tags name several clusters ({}), and an instance is a node of one: groups of different clusters need user data of their own",
+            names.join(", ")
+        );
+        line(report, AdoptionKind::Note, text);
     }
 }

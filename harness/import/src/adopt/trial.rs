@@ -12,6 +12,7 @@ use super::cloud_config_keys;
 use super::cloud_config_typos;
 use super::cluster::{self, Surroundings};
 use super::drop_in_folders;
+use super::endpoint_mistakes::endpoint_mistake;
 use super::error::AdoptError;
 use super::expectations;
 use super::file_name::file_name;
@@ -22,7 +23,8 @@ use super::lost_variables::lost_variable;
 use super::missing_interpreter;
 use super::open_values;
 use super::placeholders;
-use super::region::with_region;
+use super::region::{note_other_region, with_region};
+use super::removed_flags;
 use super::report::{AdoptionKind, AdoptionLine, line};
 use super::shell::UNKNOWN;
 use super::stand_ins;
@@ -70,6 +72,7 @@ pub struct Trial {
 /// The user data is not filled in, the system is not Linux, EKS rejects the user data, or no instance can read it.
 pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial, AdoptError> {
     let mut report = Vec::new();
+    let of_file = machine;
     let machine = &with_region(machine, set);
     ami::choose(machine, &Stated::default())?;
     check_metadata(machine)?;
@@ -110,6 +113,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         is_ipv6,
         kubernetes,
     } = cluster::surroundings(machine, &stated, &mut report);
+    note_other_region(of_file, &stated, endpoint.as_ref(), &mut report);
     stand_ins::name_stand_ins(machine, &stated, own_text.as_deref(), &mut report);
     let user_data = user_data.map(|bytes| with_endpoint(bytes, &stated, endpoint.as_ref(), &mut report));
     let texts = [read.or(user_data.as_deref()).unwrap_or_default()];
@@ -131,6 +135,7 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let packages = cloud_config_keys::packages(own);
     let misspelt = cloud_config_typos::misspelt(own, &lines);
     let place = |flag: &str| stated.place_of(flag, &lines);
+    removed_flags::note_removed(&machine.traits, &stated, &place, &mut report);
     let mistakes = stated.flags.mistakes(&place);
     let replaced = stated.flags.replaced(&place);
     let lost = lost_lines::lost_lines(own, &stated, &lines, own_text.is_some());
@@ -307,7 +312,8 @@ fn with_endpoint(
         !address.is_empty() && !address.contains(UNKNOWN) && adopted.as_deref() != Some(*address)
     };
     let kubeadm = stated.kubeadm.as_deref().filter(is_other);
-    let old = stated.endpoint.as_deref().filter(|_| endpoint.is_none());
+    let is_foreign = |text: &&str| endpoint.is_none() && endpoint_mistake(text).is_none();
+    let old = stated.endpoint.as_deref().filter(is_foreign);
     for (old, new) in [
         (kubeadm, "{{ cluster.api_server }}"),
         (old, "{{ cluster.endpoint }}"),

@@ -29,13 +29,7 @@ pub struct OfflineKubernetes {
 impl WantedKubernetes {
     pub(crate) fn of(traits: &Traits, stated: &Stated, required: Option<Minor>) -> Self {
         let version = traits.cluster.version.as_ref().or(traits.image_version.as_ref());
-        let version = version.and_then(|version| {
-            version
-                .parse::<Version>()
-                .ok()
-                .map(|it| it.minor())
-                .or(version.parse().ok())
-        });
+        let version = version.and_then(|version| minor_of(version));
         let kinds = [DifferenceKind::KubeletField, DifferenceKind::KubeletFlag];
         let rows = kinds.into_iter().flat_map(|kind| newer_than(kind, Minor::OLDEST));
         let needs = rows.filter(|row| has_word(&stated.text, row.name));
@@ -142,6 +136,25 @@ impl WantedKubernetes {
             line(report, AdoptionKind::Note, text);
         }
     }
+}
+
+/// Names an AMI whose kubelet is newer than the cluster.
+pub(crate) fn check_image_version(traits: &Traits, report: &mut Vec<AdoptionLine>) {
+    let version = |text: &Option<String>| minor_of(text.as_ref()?);
+    let versions = version(&traits.image_version).zip(version(&traits.cluster.version));
+    if let Some((image, cluster)) = versions.filter(|(image, cluster)| image > cluster) {
+        let text = format!(
+            "the AMI has Kubernetes {image}, and the cluster {cluster}: Kubernetes does not support a kubelet that is newer than its API \
+             server; use an AMI of {cluster}"
+        );
+        line(report, AdoptionKind::Problem, text);
+    }
+}
+
+/// The minor release in a version such as `1.33` or `1.33.4`.
+pub(super) fn minor_of(text: &str) -> Option<Minor> {
+    let whole = text.parse::<Version>().ok().map(|version| version.minor());
+    whole.or(text.parse().ok())
 }
 
 fn names<'a>(settings: impl Iterator<Item = &'a (String, Minor)>) -> String {

@@ -3,6 +3,9 @@
 /// Shells that run a script, or a text with `-c`.
 pub(super) const SHELLS: [&str; 3] = ["bash", "sh", "dash"];
 
+/// Programs that run the text behind `-c` with a shell, wherever the option stands.
+pub(super) const SHELL_USERS: [&str; 3] = ["su", "runuser", "script"];
+
 /// A program that runs the one behind its options and operands.
 struct Wrapper {
     names: &'static [&'static str],
@@ -18,7 +21,7 @@ struct Wrapper {
 }
 
 const PLAIN: Wrapper = Wrapper {
-    names: &["nohup", "setsid", "source", "."],
+    names: &["nohup", "setsid", "source", ".", "chronic", "unbuffer"],
     letters: "",
     long: &[],
     others: "",
@@ -92,6 +95,40 @@ const WRAPPERS: &[Wrapper] = &[
         long: &["--wait", "--timeout", "--conflict-exit-code"],
         others: "cu",
         operands: 1,
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["systemd-cat"],
+        letters: "tp",
+        long: &["--identifier", "--priority"],
+        ..PLAIN
+    },
+    Wrapper {
+        names: &["systemd-run"],
+        letters: "HMpuE",
+        long: &[
+            "--description",
+            "--gid",
+            "--nice",
+            "--on-active",
+            "--on-boot",
+            "--on-calendar",
+            "--on-startup",
+            "--property",
+            "--service-type",
+            "--setenv",
+            "--slice",
+            "--timer-property",
+            "--uid",
+            "--unit",
+            "--working-directory",
+        ],
+        ..PLAIN
+    },
+    // How often, and a name.
+    Wrapper {
+        names: &["cloud-init-per"],
+        operands: 2,
         ..PLAIN
     },
 ];
@@ -196,6 +233,10 @@ mod tests {
             "flock -n /run/lock",
             "stdbuf -oL /bin/bash",
             "command .",
+            "systemd-run --unit=join --no-block -p Type=oneshot",
+            "systemd-run --unit join -E A=b bash -x",
+            "cloud-init-per once join",
+            "systemd-cat -t join",
         ] {
             let command = format!("{before} ./run x");
             assert_eq!(rest(&command, behind_shells), "./run x", "{before}");

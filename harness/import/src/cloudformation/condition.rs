@@ -1,5 +1,7 @@
 //! `Fn::If` and the conditions of a template.
 
+use std::collections::BTreeSet;
+
 use super::evaluate::arguments;
 use super::template::{Template, invalid};
 use crate::error::ImportError;
@@ -37,6 +39,21 @@ impl Template<'_> {
         }
     }
 
+    /// The parameters on which a condition depends.
+    pub(super) fn parameters_of(&self, condition: &str) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![condition.to_owned()];
+        let mut seen = BTreeSet::new();
+        while let Some(name) = open.pop() {
+            let tree = self.document.at(&["Conditions", &name]);
+            if let Some(tree) = tree.filter(|_| seen.insert(name.clone())) {
+                collect_names(tree, &mut found, &mut open);
+            }
+        }
+        found.retain(|name| self.document.at(&["Parameters", name]).is_some());
+        found
+    }
+
     fn holds(&self, tree: &Tree) -> Result<bool, ImportError> {
         self.nested(tree, || match tree.entries() {
             [(name, argument)] if name == "Condition" => self.condition(argument),
@@ -62,6 +79,16 @@ impl Template<'_> {
                 "conditions use `Fn::Equals`, `Fn::Not`, `Fn::And`, `Fn::Or` and `Condition`",
             )),
         }
+    }
+}
+
+/// Adds the names in `Ref`, and those of conditions.
+fn collect_names(tree: &Tree, references: &mut BTreeSet<String>, conditions: &mut Vec<String>) {
+    references.extend(tree.text_at(&["Ref"]));
+    conditions.extend(tree.text_at(&["Condition"]));
+    let entries = tree.entries().iter().map(|(_, value)| value);
+    for value in entries.chain(tree.items()) {
+        collect_names(value, references, conditions);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::assets::{self, CdkAsset};
 use super::machines::{self, NOTHING, NOTHING_HINT};
 use super::place::StackPlace;
 use super::template::{Template, is_template};
@@ -21,8 +22,10 @@ const OTHER_FOLDERS: &str =
 pub(crate) fn read_folder(input: &Import<'_>, folder: &Path) -> Result<Imported, ImportError> {
     let mut reading = Reading::of(FileFormat::CdkOutput);
     let mut files = templates(folder)?;
+    let mut assets = assets_of(folder)?;
     for stage in folders(folder)? {
         files.append(&mut templates(&stage)?);
+        assets.append(&mut assets_of(&stage)?);
     }
     if files.is_empty() {
         return Err(ImportError::Invalid {
@@ -45,7 +48,11 @@ pub(crate) fn read_folder(input: &Import<'_>, folder: &Path) -> Result<Imported,
             Err(error) => reading.add(&stack, Err(error)),
         }
     }
-    reading.finish(NOTHING, NOTHING_HINT)
+    let mut imported = reading.finish(NOTHING, NOTHING_HINT)?;
+    for machine in &mut imported.machines {
+        assets.iter().for_each(|asset| asset.note(machine));
+    }
+    Ok(imported)
 }
 
 /// Where the manifest of its folder puts the stack of a template.
@@ -76,6 +83,15 @@ fn templates(folder: &Path) -> Result<Vec<PathBuf>, ImportError> {
     let mut files = entries(folder)?;
     files.retain(|path| path.to_string_lossy().ends_with(TEMPLATE));
     Ok(files)
+}
+
+fn assets_of(folder: &Path) -> Result<Vec<CdkAsset>, ImportError> {
+    let mut files = entries(folder)?;
+    files.retain(|path| path.to_string_lossy().ends_with(assets::MANIFEST));
+    Ok(files
+        .iter()
+        .flat_map(|manifest| assets::assets(manifest))
+        .collect())
 }
 
 /// The folders of stages.

@@ -1,7 +1,7 @@
 //! Instances and fleets, also those that start from a launch template of the same file.
 
 use super::launch_templates::{is_of_type, launch_template, outside};
-use super::properties::{add_type, contains, read};
+use super::properties::{add_type, contains, is_without_profile, read};
 use super::template::{Template, at};
 use crate::ec2::{key_and_value, names_cluster, not_a_node};
 use crate::error::ImportError;
@@ -35,6 +35,9 @@ pub(super) fn instance(template: &Template<'_>, properties: &Tree) -> Result<Mac
     let known = template.evaluate_known(properties);
     let tags = known.items_at(&["Tags"]).iter().filter_map(key_and_value);
     machine.traits.tags.extend(tags);
+    let is_known =
+        properties.get("LaunchTemplate").is_none() || launch_template(template, properties).is_some();
+    machine.traits.is_without_profile = is_known && is_without_profile(&whole);
     add_type(template, &whole, &mut machine.traits);
     if bootstraps(template, &whole, &machine) {
         return Ok(machine);
@@ -133,11 +136,18 @@ impl<'a> DirectUsers<'a> {
     }
 }
 
+/// Whether a text of properties bootstraps nodes.
+pub(super) fn names_bootstrap(template: &Template<'_>, properties: &Tree) -> bool {
+    BOOTSTRAP_WORDS
+        .iter()
+        .any(|word| contains(template, properties, word))
+}
+
 /// Whether the data of a launch template bootstraps nodes. Without a value that the template does not state, its words
 /// count.
 fn is_for_nodes(template: &Template<'_>, data: &Tree) -> bool {
     match read(template, &[], data) {
         Ok(machine) => bootstraps(template, data, &machine),
-        Err(_) => BOOTSTRAP_WORDS.iter().any(|word| contains(template, data, word)),
+        Err(_) => names_bootstrap(template, data),
     }
 }

@@ -1,9 +1,12 @@
 //! The machines of a template.
 
+use super::access::add_access;
 use super::groups::StackGroup;
-use super::instances::{DirectUsers, instance};
+use super::instances::{DirectUsers, instance, names_bootstrap};
 use super::launch_templates::outside;
-use super::properties::{add_named_cluster, add_type, base, has_arm64_image, is_windows, read};
+use super::properties::{
+    add_named_cluster, add_type, base, has_arm64_image, is_windows, is_without_profile, read,
+};
 use super::template::{Template, invalid};
 use crate::ec2::add_managed;
 use crate::error::ImportError;
@@ -16,6 +19,8 @@ use crate::tree::Tree;
 pub(super) const NOTHING: &str = "no resource of it starts machines with user data";
 pub(super) const NOTHING_HINT: &str = "give the template of `AWS::EC2::LaunchTemplate`, `AWS::AutoScaling::LaunchConfiguration`, \
      `AWS::EC2::Instance` or `AWS::EKS::Nodegroup`; each nested stack is a template of its own";
+
+const NODE_GROUP: &str = "AWS::EKS::Nodegroup";
 
 /// Adds the machines of a template; `prefix` begins their names.
 pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) {
@@ -31,7 +36,7 @@ pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) 
         }
         match is_created(template, resource) {
             Ok(true) => add_resource(template, &groups, (id, resource), &name, reading),
-            Ok(false) => {}
+            Ok(false) => reading.notes.extend(absent(template, resource, &name)),
             Err(error) => reading.add(&name, Err(error)),
         }
     }
@@ -59,6 +64,24 @@ fn find_missing(template: &Template<'_>, groups: &[StackGroup<'_>], id: &str, re
     }
 }
 
+/// The note about a machine whose condition does not hold: trials of the others say nothing about it.
+fn absent(template: &Template<'_>, resource: &Tree, name: &str) -> Option<String> {
+    let is_group = resource.text_at(&["Type"]).as_deref() == Some(NODE_GROUP);
+    if !is_group && !names_bootstrap(template, resource) {
+        return None;
+    }
+    let condition = resource.text_at(&["Condition"])?;
+    let values = template.parameters_of(&condition);
+    let options: Vec<String> = values.iter().map(|name| format!("--set {name}=VALUE")).collect();
+    let remedy = match options.is_empty() {
+        true => String::new(),
+        false => format!("; `{}` changes it", options.join(" ")),
+    };
+    Some(format!(
+        "`{name}` is not tried: its condition `{condition}` does not hold{remedy}"
+    ))
+}
+
 /// Whether the condition of a machine's resource holds.
 fn is_created(template: &Template<'_>, resource: &Tree) -> Result<bool, ImportError> {
     match resource.get("Condition").filter(|_| is_machine(resource)) {
@@ -73,7 +96,7 @@ fn is_machine(resource: &Tree) -> bool {
         "AWS::EC2::LaunchTemplate",
         "AWS::AutoScaling::LaunchConfiguration",
         "AWS::EC2::Instance",
-        "AWS::EKS::Nodegroup",
+        NODE_GROUP,
     ]
     .contains(&kind.as_str())
 }
@@ -90,6 +113,7 @@ fn add_resource(
     };
     let named = |mut machine: Machine| {
         add_named_cluster(template, &mut machine);
+        add_access(template, &mut machine);
         Machine {
             name: name.to_owned(),
             literals: template.literals.borrow().clone(),
@@ -112,7 +136,7 @@ fn add_resource(
             reading.add(name, machine.map(named));
         }
         "AWS::EC2::Instance" => reading.add(name, instance(template, properties).map(named)),
-        "AWS::EKS::Nodegroup" => {
+        NODE_GROUP => {
             if let Some(error) = outside(template, properties, &format!("node group `{id}`")) {
                 reading.add(name, Err(error));
                 return;
@@ -210,6 +234,7 @@ fn of_group(
         return Ok(machine);
     }
     group.describe_scaling(&mut machine);
+    machine.traits.is_without_profile = is_without_profile(data);
     machine.traits.is_spot |= group.is_all_spot();
     machine.traits.instance_type = group.instance_type().or(machine.traits.instance_type.take());
     add_type(template, data, &mut machine.traits);
@@ -230,6 +255,7 @@ fn configuration(
 ) -> Result<Machine, ImportError> {
     let users = users(template, groups, id, properties);
     let mut machine = read(template, &users, properties)?;
+    machine.traits.is_without_profile = is_without_profile(properties);
     for group in users {
         group.describe_scaling(&mut machine);
     }

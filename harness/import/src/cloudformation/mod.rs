@@ -11,13 +11,18 @@
 //! | `place.rs` | region and account of a stack |
 //! | `machines.rs` | the machines of a template |
 //! | `properties.rs` | user data and traits of a machine by its properties |
+//! | `role.rs` | the role of an instance profile |
 //! | `instances.rs` | instances and fleets, also those of a launch template |
 //! | `launch_templates.rs` | launch templates of the file, and those outside of it |
 //! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
+//! | `access.rs` | who may use the cluster of a machine |
 //! | `stack.rs` | the stack that `cfn-init` on a machine reads |
 //! | `folder.rs` | a folder of `cdk synth` |
+//! | `assets.rs` | files of such a folder that user data downloads |
 //! | `repeated_keys.rs` | keys that appear twice in a mapping |
 
+mod access;
+mod assets;
 mod condition;
 mod evaluate;
 mod folder;
@@ -30,6 +35,7 @@ mod place;
 mod properties;
 mod reference;
 mod repeated_keys;
+mod role;
 mod stack;
 mod substitute;
 mod template;

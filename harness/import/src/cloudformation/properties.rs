@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use super::groups::StackGroup;
 use super::reference::{cluster_property, is_cluster};
+use super::role::add_role;
 use super::template::{Template, invalid};
 use crate::adopt::Stated;
 use crate::architecture::{add_arm64_type, is_for_arm64};
 use crate::ec2::traits;
 use crate::error::ImportError;
+use crate::instance_values::{InstanceValues, RESOLVE};
 use crate::machine::{AmiFamily, ClusterTraits, Machine, STAND_IN_AMI, StandIn, System, Traits};
 use crate::text::from_base64;
 use crate::tree::{Tree, TreeValue};
@@ -124,9 +126,34 @@ pub(super) fn base(template: &Template<'_>, properties: &Tree) -> Machine {
     traits.cluster = cluster(template, &mut traits.stand_ins);
     Machine {
         line: properties.line(),
+        problems: problems(template, properties, &known),
         traits,
         ..Machine::default()
     }
+}
+
+/// What EC2 refuses. `known`: the properties without functions.
+fn problems(template: &Template<'_>, properties: &Tree, known: &Tree) -> Vec<String> {
+    let field = properties.get("ImageId");
+    let is_literal = field.is_some_and(|field| field.text().is_some());
+    let name = field.and_then(|field| template.image_name(field));
+    // A parameter of the template can have the value of one of SSM.
+    let image = name.map(|name| match is_literal {
+        true => name,
+        false => format!("{RESOLVE}{name}"),
+    });
+    let values = InstanceValues {
+        image: image.as_deref(),
+        instance_type: known.get("InstanceType").and_then(Tree::text),
+        http_tokens: known.at(&["MetadataOptions", "HttpTokens"]).and_then(Tree::text),
+    };
+    values.problems()
+}
+
+/// Whether instances with these properties have no instance profile. A function in place of the properties can add one.
+pub(super) fn is_without_profile(properties: &Tree) -> bool {
+    let mut keys = properties.entries().iter().map(|(key, _)| key);
+    !keys.any(|key| key == "IamInstanceProfile" || key.starts_with("Fn::"))
 }
 
 /// Whether properties name an AMI for arm64, as far as the template tells.
@@ -140,29 +167,6 @@ pub(super) fn has_arm64_image(template: &Template<'_>, properties: &Tree) -> boo
 pub(super) fn add_type(template: &Template<'_>, properties: &Tree, traits: &mut Traits) {
     if has_arm64_image(template, properties) {
         add_arm64_type(traits);
-    }
-}
-
-/// The role of the instance profile, if the template defines both.
-fn add_role(template: &Template<'_>, properties: &Tree, traits: &mut Traits) {
-    let Some(field) = properties.get("IamInstanceProfile") else {
-        return;
-    };
-    let places = [field.get("Arn"), field.get("Name"), Some(field)];
-    let profile = places
-        .into_iter()
-        .flatten()
-        .find_map(|place| template.referred(place));
-    let role = profile.and_then(|profile| profile.at(&["Properties", "Roles", "0"]));
-    let Some(role) = role else { return };
-    traits.role = template.text_of(role).ok().filter(|name| !name.is_empty());
-    let has_name = template
-        .referred(role)
-        .is_none_or(|resource| resource.at(&["Properties", "RoleName"]).is_some());
-    if let (Some(name), false) = (&traits.role, has_name) {
-        traits
-            .stand_ins
-            .insert(format!("role {name}"), StandIn::OnlyInAws);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::template::{Template, at, invalid, nothing, text};
 use crate::error::ImportError;
+use crate::known_fields::meant_name;
 use crate::machine::StandIn;
 use crate::tree::{Tree, TreeValue};
 
@@ -47,9 +48,22 @@ impl Template<'_> {
             None => Err(invalid(
                 argument,
                 format!("the template has no parameter or resource `{name}`"),
-                "a shell variable in `Fn::Sub` is written `${!NAME}`",
+                match self.near(name) {
+                    Some(near) => {
+                        format!("write `{near}`; a variable of the shell in `Fn::Sub` is `${{!{name}}}`")
+                    }
+                    None => "a shell variable in `Fn::Sub` is written `${!NAME}`".to_owned(),
+                },
             )),
         }
+    }
+
+    /// The name of the template that another one means with a typing error.
+    fn near(&self, name: &str) -> Option<&str> {
+        let entries = |key: &str| self.document.get(key).map(Tree::entries).unwrap_or_default();
+        let names = entries("Parameters").iter().chain(entries("Resources"));
+        let own = names.map(|(name, _)| name.as_str());
+        meant_name(name, own.chain(PSEUDO.iter().map(|(pseudo, _)| *pseudo)))
     }
 
     /// The value of a pseudo parameter.

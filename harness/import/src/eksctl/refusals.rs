@@ -4,6 +4,7 @@ use super::fields::REFUSED;
 use super::group::EksctlGroup;
 use crate::error::ImportError;
 use crate::here_document::HereDocument;
+use crate::instance_values::AL2_UNTIL;
 use crate::known_fields::check_texts;
 use crate::machine::AmiFamily;
 use crate::tree::{Tree, yaml};
@@ -21,8 +22,6 @@ const OF_EKSCTL: [&str; 7] = [
 ];
 /// The first minor release of Kubernetes without dockerd.
 const CONTAINERD_SINCE: u32 = 24;
-/// The last minor release of Kubernetes for which EKS has AMIs of AL2.
-const AL2_UNTIL: u32 = 32;
 /// Releases of Ubuntu, each with the first and the last minor release of Kubernetes that has an AMI of it.
 const UBUNTU: [(&str, u32, u32); 8] = [
     ("ubuntu2004", 21, 29),

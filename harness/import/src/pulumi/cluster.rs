@@ -1,10 +1,10 @@
-//! The cluster of a machine, and the roles that may join it.
+//! The cluster of a machine.
 
 use nodejoin_core::plan::aws::IpFamily;
 
+use super::access::access;
 use super::resource::{PulumiResource, PulumiStack};
 use crate::machine::{ClusterTraits, Traits};
-use crate::terraform::mapped_roles;
 use crate::words::{arn_parts, authentication_mode, dns_ip};
 
 /// Adds what the stack tells about the cluster: the one with this name, or the only one.
@@ -18,12 +18,18 @@ pub(super) fn describe(stack: &PulumiStack<'_>, name: Option<&str>, traits: &mut
         (None, [only]) => Some(only),
         (None, _) => None,
     };
-    let Some(cluster) = found else { return };
+    let Some(cluster) = found else {
+        // Access to a cluster of another stack.
+        if clusters.is_empty() {
+            traits.cluster.access = access(stack, name);
+        }
+        return;
+    };
     let (region, account) = arn_parts(&cluster.text(&["arn"]).unwrap_or_default());
     traits.region = traits.region.take().or(region);
     traits.account = traits.account.take().or(account);
     let own = ClusterTraits {
-        node_roles: node_roles(stack),
+        access: access(stack, cluster.text(&["name"]).as_deref().or(name)),
         ..cluster_traits(cluster)
     };
     traits.cluster = std::mem::take(&mut traits.cluster).or(&own);
@@ -51,26 +57,6 @@ fn cluster_traits(cluster: &PulumiResource<'_>) -> ClusterTraits {
             .text(&["accessConfig", "authenticationMode"])
             .as_deref()
             .and_then(authentication_mode),
-        node_roles: Vec::new(),
+        ..ClusterTraits::default()
     }
-}
-
-/// Roles of access entries for nodes, and of `aws-auth`.
-fn node_roles(stack: &PulumiStack<'_>) -> Vec<String> {
-    let is_of_nodes = |entry: &&PulumiResource<'_>| {
-        ["EC2_LINUX", "EC2_WINDOWS", "EC2"].contains(&entry.text(&["type"]).unwrap_or_default().as_str())
-    };
-    let entries = stack
-        .of_kind("aws:eks/accessEntry:AccessEntry")
-        .filter(is_of_nodes);
-    let mut roles: Vec<String> = entries
-        .filter_map(|entry| entry.text(&["principalArn"]))
-        .collect();
-    for map in stack.of_kind("kubernetes:core/v1:ConfigMap") {
-        if map.text(&["metadata", "name"]).as_deref() == Some("aws-auth") {
-            roles.extend(mapped_roles(&map.text(&["data", "mapRoles"]).unwrap_or_default()));
-        }
-    }
-    roles.dedup();
-    roles
 }

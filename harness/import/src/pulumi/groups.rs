@@ -153,6 +153,11 @@ pub(super) fn managed(traits: &Traits, group: &PulumiResource<'_>) -> ManagedNod
     }
 }
 
+/// Whether instances of the resource have no instance profile.
+pub(super) fn is_without_profile(resource: &PulumiResource<'_>) -> bool {
+    resource.inputs.get(PROFILE).is_none() && instance_profile(resource).is_none()
+}
+
 /// Name or ARN of the instance profile.
 pub(super) fn instance_profile(resource: &PulumiResource<'_>) -> Option<String> {
     let paths = [&[PROFILE, "arn"][..], &[PROFILE, "name"], &[PROFILE]];

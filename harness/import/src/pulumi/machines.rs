@@ -10,6 +10,7 @@ use crate::architecture::{add_arm64_type, is_for_arm64};
 use crate::ec2::{add_managed, not_a_node, tokens};
 use crate::error::ImportError;
 use crate::group_refusals::Spelling;
+use crate::instance_values::InstanceValues;
 use crate::machine::{Machine, StartedBy, Traits};
 use crate::reading::Reading;
 use crate::terraform::encoded_once;
@@ -72,6 +73,8 @@ fn describe_alone(stack: &PulumiStack<'_>, template: &PulumiResource<'_>, machin
         groups::describe_scaling(group, machine);
     }
     machine.traits.is_spot |= !scaling.is_empty() && scaling.iter().all(|group| groups::is_all_spot(group));
+    // A managed node group gives its nodes a profile itself.
+    machine.traits.is_without_profile = !scaling.is_empty() && groups::is_without_profile(template);
     if scaling.is_empty() && !names_image(template) {
         add_managed(machine, template.inputs, Spelling::Camel);
     }
@@ -116,6 +119,7 @@ fn configuration_machine(
     configuration: &PulumiResource<'_>,
 ) -> Result<Machine, ImportError> {
     let mut machine = with_user_data(stack, configuration)?;
+    machine.traits.is_without_profile = groups::is_without_profile(configuration);
     let used = ["launchConfiguration"];
     let groups = stack.of_kind(groups::SCALING_GROUP);
     for group in groups.filter(|group| group.refers(&used, configuration, &["name", "id"])) {
@@ -129,6 +133,8 @@ fn configuration_machine(
 fn instance_machine(stack: &PulumiStack<'_>, instance: &PulumiResource<'_>) -> Result<Machine, ImportError> {
     let mut machine = with_user_data(stack, instance)?;
     let bytes = machine.user_data.clone().unwrap_or_default();
+    let is_alone = instance.inputs.get("launchTemplate").is_none();
+    machine.traits.is_without_profile = is_alone && groups::is_without_profile(instance);
     if !joins(&String::from_utf8_lossy(&bytes)) {
         return Err(not_a_node(instance.inputs, &machine.traits.tags));
     }
@@ -184,9 +190,16 @@ fn base(stack: &PulumiStack<'_>, resource: &PulumiResource<'_>) -> Machine {
     let role = groups::role(stack, resource);
     let image = image(resource);
     let default_tokens = (resource.kind == CONFIGURATION).then_some(Tokens::Optional);
+    let (instance_type, http_tokens) = (resource.text(&["instanceType"]), option("httpTokens"));
+    let values = InstanceValues {
+        image: image.as_deref(),
+        instance_type: instance_type.as_deref(),
+        http_tokens: http_tokens.as_deref(),
+    };
     Machine {
         name: resource.name(),
         line: resource.inputs.line(),
+        problems: values.problems(),
         traits: Traits {
             ami_family: image.as_deref().and_then(family_of_image),
             ami_id: image.as_deref().map(ami_id),

@@ -6,6 +6,7 @@ use nodejoin_core::plan::Tokens;
 
 use super::file::TerraformFile;
 use super::resource::TerraformResource;
+use super::role::role;
 use super::user_data::{unknown_until_apply, user_data};
 use super::{cluster, groups};
 use crate::adopt::Stated;
@@ -13,6 +14,7 @@ use crate::architecture::{add_arm64_type, is_for_arm64};
 use crate::ec2::{add_managed, names_cluster, not_a_node, tokens, volumes};
 use crate::error::ImportError;
 use crate::group_refusals::Spelling;
+use crate::instance_values::InstanceValues;
 use crate::machine::{Machine, Traits};
 use crate::reading::Reading;
 use crate::text;
@@ -90,6 +92,8 @@ fn template_machine(
     machine.traits.is_spot |= !scaling.is_empty() && scaling.iter().all(|group| groups::is_all_spot(group));
     let of_group = scaling.iter().find_map(|group| groups::instance_type(group));
     machine.traits.instance_type = of_group.or(machine.traits.instance_type);
+    // A managed node group gives its nodes a profile itself.
+    machine.traits.is_without_profile = !scaling.is_empty() && is_without_profile(template);
     if scaling.is_empty() && !template.is_unknown("image_id") {
         add_managed(&mut machine, template.values, Spelling::Snake);
     }
@@ -126,6 +130,7 @@ fn configuration_machine(
 ) -> Result<Machine, ImportError> {
     let mut machine = base(file, configuration);
     machine.user_data = user_data(file, configuration)?;
+    machine.traits.is_without_profile = is_without_profile(configuration);
     for group in groups::of_configuration(file, configuration) {
         groups::describe_scaling(&mut machine, group);
     }
@@ -142,6 +147,8 @@ fn instance_machine(
     let mut machine = base(file, instance);
     machine.user_data = user_data(file, instance)?;
     machine.traits.tags = texts(instance.values.get("tags"));
+    let is_alone = instance.values.items_at(&["launch_template"]).is_empty();
+    machine.traits.is_without_profile = is_alone && is_without_profile(instance);
     let bytes = machine.user_data.clone().unwrap_or_default();
     let content = String::from_utf8_lossy(&bytes);
     let tags = &machine.traits.tags;
@@ -183,9 +190,32 @@ fn base(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Machine {
     Machine {
         name: resource.address.clone(),
         line: field.unwrap_or(resource.values).line(),
+        problems: problems(resource),
         traits: traits(file, resource),
         ..Machine::default()
     }
+}
+
+/// What EC2 refuses.
+fn problems(resource: &TerraformResource<'_>) -> Vec<String> {
+    let image = image(resource);
+    let tokens = resource.values.at(&["metadata_options", "0", "http_tokens"]);
+    let values = InstanceValues {
+        image: image.as_deref(),
+        instance_type: resource.values.get("instance_type").and_then(Tree::text),
+        http_tokens: tokens.and_then(Tree::text),
+    };
+    values.problems()
+}
+
+/// Whether the file states that instances of the resource have no instance profile.
+fn is_without_profile(resource: &TerraformResource<'_>) -> bool {
+    const PROFILE: &str = "iam_instance_profile";
+    let unknown = resource.unknown.and_then(|unknown| unknown.get(PROFILE));
+    let is_unknown = unknown.is_some_and(|field| field.is_true() || !field.items().is_empty());
+    let is_stated = resource.values.entries().iter().any(|(key, _)| key == PROFILE);
+    let has_profile = resource.text(&[PROFILE]).is_some() || !resource.values.items_at(&[PROFILE]).is_empty();
+    is_stated && !is_unknown && !has_profile
 }
 
 fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits {
@@ -197,6 +227,7 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
         .find_map(|key| resource.text(&["iam_instance_profile", "0", key]))
         .or_else(|| resource.text(&["iam_instance_profile"]));
     let role = profile.as_deref().and_then(|profile| role(file, profile));
+    let (role, role_rights) = role.unzip();
     let (region, account) = arn_parts(&resource.text(&["arn"]).unwrap_or_default());
     let (_, account_of_profile) = arn_parts(profile.as_deref().unwrap_or_default());
     let launch_configuration_default =
@@ -218,6 +249,7 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
         account: account.or(account_of_profile),
         instance_profile: profile.filter(|_| role.is_none()),
         role,
+        role_rights: role_rights.unwrap_or_default(),
         has_unknown_tags: specifications_of_instances(resource).any(|one| one.get("tags").is_none()),
         tags: instance_tags(resource),
         volumes: volumes_of(resource),
@@ -295,22 +327,6 @@ fn has_arm64_image(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -
             || source.text(&["architecture"]).as_deref() == Some("arm64")
     };
     is_for_arm64(&image) || image_sources(file, &image).into_iter().any(is_arm64)
-}
-
-/// The role of an instance profile, by its name or ARN.
-fn role(file: &TerraformFile<'_>, profile: &str) -> Option<String> {
-    let mut profiles = file.of_kind(&["aws_iam_instance_profile"]);
-    let found = profiles.find(|one| {
-        ["arn", "name", "id"]
-            .iter()
-            .any(|key| one.text(&[key]).as_deref() == Some(profile))
-    })?;
-    let name = found.text(&["role"])?;
-    let mut roles = file.of_kind(&["aws_iam_role"]);
-    let arn = roles
-        .find(|role| role.text(&["name"]).as_deref() == Some(&name))
-        .and_then(|role| role.text(&["arn"]));
-    Some(arn.unwrap_or(name))
 }
 
 /// Rendered texts of a file without machines: a module that only renders user data.

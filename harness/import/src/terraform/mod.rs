@@ -10,10 +10,13 @@
 //! | `user_data.rs` | the user data of a resource: its encodings, and what a plan does not know |
 //! | `machines.rs` | launch templates, launch configurations, instances |
 //! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
+//! | `role.rs` | the role of an instance profile |
 //! | `manifests.rs` | manifests of Karpenter in resources |
-//! | `cluster.rs` | the cluster, and who may join |
+//! | `cluster.rs` | the cluster of a machine |
+//! | `access.rs` | who may join the cluster |
 //! | `output.rs` | texts of `terraform output` and `terraform console` |
 
+mod access;
 mod address;
 mod cluster;
 mod configuration;
@@ -24,6 +27,7 @@ mod manifests;
 mod output;
 mod references;
 mod resource;
+mod role;
 mod user_data;
 
 use crate::error::ImportError;
@@ -32,7 +36,6 @@ use crate::karpenter;
 use crate::machine::{FileFormat, Imported};
 use crate::reading::Reading;
 use crate::tree::Tree;
-pub(crate) use cluster::mapped_roles;
 use file::TerraformFile;
 pub(crate) use output::printed_text;
 use resource::TerraformResource;

@@ -1,7 +1,9 @@
 //! Files as tools write them, from bytes to machines.
 
+mod access;
 mod ack;
 mod any_bytes;
+mod cdk_assets;
 mod cloudformation;
 mod cluster_api;
 mod crossplane;
@@ -12,12 +14,17 @@ mod group_refusals;
 mod karpenter;
 mod launch_templates;
 mod lines;
+mod misspelt_references;
+mod nearly_user_data;
 mod not_nodes;
 mod other_text;
+mod places_of_user_data;
 mod pulumi;
 mod rancher;
+mod refused_values;
 mod stacks;
 mod systems;
+mod template_marks;
 mod templates;
 mod terraform;
 mod texts;

@@ -213,7 +213,7 @@ fn the_cluster_of_a_stack_is_that_of_its_machines() {
         found.authentication_mode,
         Some(AuthenticationMode::ApiAndConfigMap)
     );
-    assert_eq!(found.node_roles, ["nodes", "old"]);
+    assert_eq!(found.access.node_roles(), ["nodes", "old"]);
     let template = resource(
         TEMPLATE,
         "lt",

@@ -130,7 +130,7 @@ fn a_state_states_traits_of_machine_and_cluster() {
         Some(AuthenticationMode::ApiAndConfigMap)
     );
     assert_eq!(
-        cluster.node_roles,
+        cluster.access.node_roles(),
         ["arn:aws:iam::1:role/nodes", "arn:aws:iam::1:role/old"]
     );
 }

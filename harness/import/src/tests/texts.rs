@@ -204,11 +204,25 @@ fn a_script_is_user_data_whatever_the_name_of_its_file() {
     for (name, text, kind) in [
         ("app.py", program("aws_cdk as cdk"), "the CDK"),
         ("__main__.py", program("pulumi_eks as eks"), "Pulumi"),
-        ("app.py", script.replace("#!/usr/bin/python3\n", ""), "the CDK"),
+        (
+            "app.ts",
+            "import {\n  aws_eks,\n} from 'aws-cdk-lib';\n".to_owned(),
+            "the CDK",
+        ),
     ] {
         let error = read_with(name, text.as_bytes(), &[]).unwrap_err().to_string();
         assert!(error.contains(&format!("source code of {kind}")), "{error}");
     }
+    let other = refused("app.py", &script.replace("#!/usr/bin/python3\n", ""));
+    assert!(
+        other.starts_with(
+            "`app.py` is a program, not user data\n  hint: give the user data that it passes on"
+        ),
+        "{other}"
+    );
+    let handler = "#part-handler\ndef list_types():\n    return [\"text/x\"]\n";
+    let imported = read_with("handler.py", handler.as_bytes(), &[]).unwrap();
+    assert_eq!(imported.format, FileFormat::CloudInit);
 }
 
 #[test]

@@ -219,19 +219,28 @@ fn what_only_a_run_shows_raises_no_note() {
 }
 
 #[test]
-fn other_commands_name_clusters_too() {
-    let script =
-        shell::read("aws eks describe-cluster --region r --name=demo\nkubeadm join a:6443 --token x\n");
-    assert_eq!(
-        flag_of(&script, "describe-cluster", "--name").as_deref(),
-        Some("demo")
-    );
-    assert_eq!(
-        flag_of(&script, "describe-cluster", "--region").as_deref(),
-        Some("r")
-    );
-    assert_eq!(flag_of(&script, "other", "--name"), None);
+fn kubeadm_joins_by_an_endpoint() {
+    let script = shell::read("aws eks list-clusters\nkubeadm join a:6443 --token x\n");
     assert_eq!(kubeadm_join(&script).as_deref(), Some("a:6443"));
+}
+
+#[test]
+fn a_command_in_the_folder_of_the_script_calls_it() {
+    for text in [
+        "cd /etc/eks\n./bootstrap.sh demo\n",
+        "cd /etc/eks/ && bash -x bootstrap.sh demo\n",
+        "(pushd /etc/eks; sudo ./bootstrap.sh demo)\n",
+    ] {
+        assert_eq!(one(text).cluster.as_deref(), Some("demo"), "{text}");
+    }
+    for text in [
+        "./bootstrap.sh demo\n",
+        "cd /opt\n./bootstrap.sh demo\n",
+        "cd /etc/eks\ncd /opt\n./bootstrap.sh demo\n",
+        "pushd /etc/eks\npopd\n./bootstrap.sh demo\n",
+    ] {
+        assert_eq!(calls(&shell::read(text)), [], "{text}");
+    }
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_value_that_a_blank_cuts_states_nothing() {
 #[test]
 fn what_cannot_be_read_is_left_out_and_named() {
     let text = format!(
-        "--node-labels=id={UNKNOWN},team=web,odd,sp@ce=x --max-pods={UNKNOWN} --register-with-taints=t {UNKNOWN}"
+        "--node-labels=id={UNKNOWN},team=web,odd,sp@ce=x,d=-x,e=x_ --max-pods={UNKNOWN} --register-with-taints=t {UNKNOWN}"
     );
     let flags = read(&text);
     assert_eq!((labels(&flags).as_str(), flags.max_pods), ("team=web", None));
@@ -121,6 +121,8 @@ fn what_cannot_be_read_is_left_out_and_named() {
             "the label `id=...`",
             "the label `odd`: it is not valid, and a kubelet that gets it exits",
             "the label `sp@ce=x`: it is not valid, and a kubelet that gets it exits",
+            "the label `d=-x`: it is not valid, and a kubelet that gets it exits",
+            "the label `e=x_`: it is not valid, and a kubelet that gets it exits",
             "`--max-pods=...`",
             "the taint `t`: it is not `KEY=VALUE:EFFECT`, and a kubelet that gets it exits",
             "flags of the kubelet that only a run of the script shows"
@@ -184,11 +186,19 @@ fn words_at_which_a_kubelet_exits_are_named() {
         ]
     );
     assert_eq!((read(taint).taints.len(), read(taint).unclear.len()), (1, 0));
+    assert_eq!(
+        mistakes("--feature-gates=ImageVolume=true,RotateKubeletServerCertificat=true"),
+        [
+            "the kubelet has no feature gate `RotateKubeletServerCertificat` [RotateKubeletServerCertificat] and exits at it; did you mean \
+             `RotateKubeletServerCertificate`?"
+        ]
+    );
     // Kubelets of some versions, another spelling of a flag, and values.
     for text in [
         "--network-plugin=cni --allow-privileged=true --v=2 -v 2",
         "--node_labels=a=b --cloud-provider external --register-node",
         "--node-labels=max-pods=20 --feature-gates=A=true,B=false",
+        "--feature-gates=CSIMigrationAWS=true,ImageVolum$X=true",
         "--register-with-taints=a,b=c:NoExecute,d:$EFFECT,e=f:<effect>",
     ] {
         assert_eq!(mistakes(text), [""; 0], "{text}");

@@ -358,6 +358,13 @@ fn values_that_a_program_rejects_and_misspelt_names_are_named() {
         ]
     );
     assert_eq!(wrong.flags.unclear, [""; 0]);
+    let gates = read("  kubelet: { config: { featureGates: { ImageVolume: true, MemoryQos: true } } }\n");
+    assert_eq!(
+        gates.ignored,
+        [
+            "the kubelet has no feature gate `MemoryQos` (line 4 of the NodeConfig) and exits at it; did you mean `MemoryQoS`?"
+        ]
+    );
     for strategy in ["RAID0", "raid10", "Mount", "none", "$STRATEGY", "\"\""] {
         let right = read(&format!(
             "  instance: {{ localStorage: {{ strategy: {strategy}, disabledMounts: [SOCI, Logs] }} }}\n  featureGates: {{ Other: true }}\n"

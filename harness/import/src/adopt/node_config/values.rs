@@ -1,6 +1,7 @@
 //! Values of a NodeConfig that the kubelet or `setup-local-disks` rejects, and names that nodeadm ignores.
 
 use super::types::{BY_KUBELET, CONFIG, FieldType, WrongType, is_open, wrong};
+use crate::adopt::feature_gates;
 use crate::adopt::kubelet_flags::effect_of;
 use crate::known_fields::meant;
 use crate::tree::Tree;
@@ -46,7 +47,13 @@ pub(super) fn misspelt(document: &Tree, at: &dyn Fn(&str, &Tree) -> String) -> V
             "nodeadm has no feature gate `{name}`{at} and ignores it; did you mean `{meant}`?"
         ))
     });
-    mounts.chain(gates).collect()
+    let of_kubelet = document.at(&["spec", "kubelet", "config", "featureGates"]);
+    let of_kubelet = of_kubelet.map(Tree::entries).unwrap_or_default();
+    let of_kubelet = of_kubelet.iter().filter_map(|(name, value)| {
+        let meant = feature_gates::meant(name)?;
+        Some(feature_gates::sentence(name, meant, &at(name.as_str(), value)))
+    });
+    mounts.chain(gates).chain(of_kubelet).collect()
 }
 
 /// The name that a misspelt one means. Others may be of a newer nodeadm.

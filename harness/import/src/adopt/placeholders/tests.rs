@@ -98,6 +98,67 @@ fn a_mark_of_a_template_is_open_unless_the_script_replaces_it() {
 }
 
 #[test]
+fn a_name_with_a_filter_is_open_where_a_value_of_the_cluster_stands() {
+    let call = "/etc/eks/bootstrap.sh";
+    for (text, expected) in [
+        (
+            format!("{call} {{{{ cluster | quote }}}} --x\n"),
+            "{{ cluster | quote }}",
+        ),
+        (
+            format!("{call} {{{{ lookup('env','CLUSTER') }}}}\n"),
+            "{{ lookup('env','CLUSTER') }}",
+        ),
+        (format!("{call} {{{{{{cluster}}}}}}\n"), "{{{cluster}}}"),
+        (format!("{call} %{{cluster}}\n"), "%{cluster}"),
+        (
+            format!("{call} demo --kubelet-extra-args '--node-labels={{{{ labels | join(',') }}}}'\n"),
+            "{{ labels | join(',') }}",
+        ),
+        (
+            "CLUSTER_NAME={{ cluster | default('a') }}\n".to_owned(),
+            "{{ cluster | default('a') }}",
+        ),
+        (
+            format!("{call} ${{{{ inputs.cluster || 'a' }}}}\n"),
+            "${{ inputs.cluster || 'a' }}",
+        ),
+    ] {
+        assert_eq!(texts(&text), [expected], "{text}");
+        let set = BTreeMap::from([(expected.to_owned(), "demo".to_owned())]);
+        assert!(!filled(&text, &set).contains(['{', '}', '$']), "{text}");
+    }
+    for text in [
+        "curl -s -w '%{http_code}' https://example.com\n",
+        "echo '{{ item | quote }}' > /etc/playbook.yml\n",
+        "/etc/eks/bootstrap.sh demo --x $(docker inspect --format '{{json (index .A 0)}}' a)\n",
+        "## template: jinja\n#cloud-config\nruncmd:\n- [/etc/eks/bootstrap.sh, '{{ ds.cluster | default(\"a\") }}']\n",
+    ] {
+        assert_eq!(texts(text), [""; 0], "{text}");
+    }
+}
+
+/// A workflow fills in `${{ NAME }}` as a whole: a `$` of it is not for the shell.
+#[test]
+fn an_expression_of_a_workflow_is_filled_in_with_its_sign() {
+    let text = "#!/bin/bash\nX=${other}\n/etc/eks/bootstrap.sh ${{ inputs.cluster }} --x ${{inputs.flag}}\n";
+    assert_eq!(
+        texts(text),
+        ["${other}", "${{ inputs.cluster }}", "${{inputs.flag}}"]
+    );
+    let set = ["inputs.cluster", "inputs.flag"].map(|name| (name.to_owned(), "demo".to_owned()));
+    assert!(filled(text, &set.into()).ends_with("bootstrap.sh demo --x demo\n"));
+    let alone = "#!/bin/bash\necho ${other}\naws s3 cp ${{ inputs.file }} /x\n";
+    assert_eq!(
+        texts(alone),
+        ["${{ inputs.file }}"],
+        "not all names are of the workflow"
+    );
+    let replaced = "echo '${{ inputs.file }}' > /x\nsed -i 's|{{ inputs.file }}|a|' /x\n";
+    assert_eq!(texts(replaced), [""; 0]);
+}
+
+#[test]
 fn names_that_the_authenticator_fills_in_stay() {
     let row = "username: system:node:{{EC2PrivateDNSName}}\nname: {{ SessionName }}\n";
     assert_eq!(texts(row), Vec::<String>::new());

@@ -70,8 +70,21 @@ fn bodies_of_here_documents_are_no_commands() {
 #[test]
 fn a_shell_runs_the_script_in_its_argument() {
     let inner = |text: &str| super::inner(&read(text).commands[0]).map(str::to_owned);
-    assert_eq!(inner("sudo /bin/bash -ec 'a b' c\n").as_deref(), Some("a b"));
-    for text in ["bash x.sh -c d\n", "bash -x y\n", "tar -c d\n", "bash -c\n"] {
+    for text in [
+        "sudo /bin/bash -ec 'a b' c\n",
+        "su - root -c 'a b'\n",
+        "su -c 'a b' root\n",
+        "timeout 9 runuser -l root --command 'a b'\n",
+    ] {
+        assert_eq!(inner(text).as_deref(), Some("a b"), "{text}");
+    }
+    for text in [
+        "bash x.sh -c d\n",
+        "bash -x y\n",
+        "tar -c d\n",
+        "bash -c\n",
+        "su - root\n",
+    ] {
         assert_eq!(inner(text), None, "{text}");
     }
 }

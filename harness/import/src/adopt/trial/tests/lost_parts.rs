@@ -35,7 +35,9 @@ fn a_message_that_its_readers_take_has_no_problem() {
             right.clone(),
             right.replace('\n', "\r\n"),
             right.replace("\"//\"", "\"//\"; charset=\"utf-8\""),
-            right.replace("//", "==BOUNDARY=="),
+            right
+                .replace("\"//\"", "\"==BOUNDARY==\"")
+                .replace("--//", "--==BOUNDARY=="),
             right.replace("\"//\"", "X").replace("--//", "--X"),
             right.replace("mixed; ", "mixed;\n\t"),
             right.replacen("--//\n", "preamble\n--//\n", 1),

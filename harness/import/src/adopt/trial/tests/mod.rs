@@ -1,10 +1,14 @@
 //! Scenarios and reports of whole machines.
 
+mod authority;
 mod calls;
 mod cluster;
+mod cluster_names;
+mod endpoints;
 mod lost_parts;
 mod managed_group;
 mod node_config;
+mod replaced_lists;
 mod script;
 
 use base64::Engine as _;
