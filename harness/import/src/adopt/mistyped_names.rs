@@ -23,7 +23,11 @@ pub(super) fn mistyped_name(stated: &Stated) -> Option<String> {
     };
     let of_commands = stated.commands.iter().filter_map(|command| {
         let name = command.cluster()?;
-        Some((format!("`{}` of the user data", command.word), name))
+        let word = match command.word {
+            "cluster-active" => "wait",
+            word => word,
+        };
+        Some((format!("`aws eks {word}` of the user data"), name))
     });
     let of_tags =
         tags(&stated.text).map(|name| (format!("the tag `{CLUSTER_TAG}{name}` of the user data"), name));
@@ -118,7 +122,7 @@ mod tests {
         assert_eq!(
             of_command.as_deref(),
             Some(
-                "the node joins the cluster prod-clsuter, and `cluster-active` of the user data names prod-cluster: one of the two names \
+                "the node joins the cluster prod-clsuter, and `aws eks wait` of the user data names prod-cluster: one of the two names \
                  is mistyped"
             )
         );

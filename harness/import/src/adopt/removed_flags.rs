@@ -102,7 +102,7 @@ impl KubeletWord {
     fn shown(&self) -> String {
         match self {
             Self::Flag(text) if text == CLOUD_PROVIDER => {
-                format!("provider for AWS, which `{CLOUD_PROVIDER}` names,")
+                format!("provider for AWS in `{CLOUD_PROVIDER}`")
             }
             Self::Flag(_) => format!("flag `{}`", self.name()),
             Self::Gate(gate) => format!("feature gate `{gate}`"),
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(notes(Some("1.31"), &call("--container-runtime remote")), note);
         assert_eq!(
             notes(Some("1.30"), &call("--cloud-provider=aws")),
-            "kubelet 1.30, which the file states, has no provider for AWS, which `--cloud-provider=aws` names, and exits at it: kubelets \
+            "kubelet 1.30, which the file states, has no provider for AWS in `--cloud-provider=aws` and exits at it: kubelets \
              up to 1.26 have it; remove it"
         );
         assert_eq!(

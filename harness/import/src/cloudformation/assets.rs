@@ -59,10 +59,13 @@ impl CdkAsset {
 
     /// The bucket from which a text downloads the file.
     fn bucket_in<'t>(&self, text: &'t str) -> Option<&'t str> {
-        let (before, _) = text.split_once(&format!("/{}", self.key))?;
-        let (_, bucket) = before.rsplit_once("s3://")?;
         let is_of_name =
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
+        let mut addresses = text
+            .split("s3://")
+            .skip(1)
+            .filter_map(|rest| rest.split_once('/'));
+        let (bucket, _) = addresses.find(|(_, object)| object.starts_with(&self.key))?;
         (!bucket.is_empty() && bucket.bytes().all(is_of_name)).then_some(bucket)
     }
 }

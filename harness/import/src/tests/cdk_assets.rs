@@ -15,7 +15,7 @@ fn a_file_that_user_data_downloads_from_the_bucket_of_the_cdk_is_named() {
     std::fs::write(folder.join("S.assets.json"), manifest).unwrap();
     let template = r##"{"Resources": {"LT": {"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": {
         "ImageId": "ami-0123456789abcdef0",
-        "UserData": {"Fn::Base64": "#!/bin/bash\naws s3 cp 's3://cdk-x-assets-111122223333-eu-west-1/a.sh' '/tmp/a.sh'\n'/tmp/a.sh' demo\n"}
+        "UserData": {"Fn::Base64": "#!/bin/bash\nmkdir -p $(dirname '/tmp/a.sh')\naws s3 cp 's3://cdk-x-assets-111122223333-eu-west-1/a.sh' '/tmp/a.sh'\n'/tmp/a.sh' demo\n"}
     }}}}}"##;
     std::fs::write(folder.join("S.template.json"), template).unwrap();
     let imported = import(&Import {
