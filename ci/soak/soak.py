@@ -297,11 +297,16 @@ class Foreign:
 
     def __enter__(self):
         self.name = f"soak-foreign-{os.getpid()}"
-        image = docker("images", "--quiet", "--filter", "label=nodejoin.image").split()[0]
-        docker("network", "create", "--internal", self.name)
-        docker("volume", "create", self.name)
-        docker("run", "--detach", "--name", self.name, "--network", self.name, "--volume", f"{self.name}:/data",
-               "--entrypoint", "/bin/sleep", image, "infinity")
+        # Other images may lack `sleep`.
+        image = docker("images", "--quiet", "--filter", "label=nodejoin.image=base").split()[0]
+        try:
+            docker("network", "create", "--internal", self.name)
+            docker("volume", "create", self.name)
+            docker("run", "--detach", "--name", self.name, "--network", self.name, "--volume", f"{self.name}:/data",
+                   "--entrypoint", "/bin/sleep", image, "infinity")
+        except subprocess.CalledProcessError:
+            self.__exit__()
+            raise
         return self
 
     def check(self, what):
