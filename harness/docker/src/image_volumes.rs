@@ -120,7 +120,6 @@ impl<'a> ImageVolumes<'a> {
 
     async fn find_or_create(&self) -> Result<Vec<ImageVolume>, DockerError> {
         let deadline = Instant::now() + self.engine.time_factor().scale(TIMEOUT);
-        let mut is_first = true;
         loop {
             if self.is_complete().await? {
                 return Ok(self.volumes());
@@ -130,13 +129,7 @@ impl<'a> ImageVolumes<'a> {
             if self.create(&lock, Vec::new()).await? {
                 let made = self.copy().await;
                 self.engine.remove(ObjectKind::Container, &lock).await?;
-                // An engine that is busy with images fails at times, and without volumes every node of it is slower.
-                match made {
-                    Err(error) if std::mem::take(&mut is_first) => {
-                        tracing::debug!(image = self.image, %error, "copies the folders of an image again");
-                    }
-                    made => made?,
-                }
+                made?;
             } else if let Some(container) = self.lock_of_ended_process(&lock).await? {
                 // By its id, because another process may remove it, too, and lock again.
                 self.engine.remove(ObjectKind::Container, &container).await?;
