@@ -27,7 +27,7 @@ impl ClusterFolder {
             path,
             kept: AtomicBool::new(false),
         };
-        for sub in ["wiring", "bin"] {
+        for sub in ["wiring", "bin", "runs"] {
             create_folder(&folder.file(sub)).map_err(|error| folder.failed(sub, error))?;
         }
         for file in wiring.files() {

@@ -48,7 +48,7 @@ use command::{KindCommand, KindTimeouts};
 use definition::{ClusterDefinition, WIRING};
 use folder::{ClusterFolder, remove_old_logs};
 use program::KindProgram;
-use shim::Shim;
+use shim::{Shim, end_runs};
 
 pub(super) const KIND: ProviderKind = ProviderKind {
     name: ProviderName::Kind,
@@ -82,16 +82,17 @@ const CONFINE: [&str; 9] = [
 ];
 
 const DOCKER: &str = "bin/docker";
+/// Each `docker run` of kind has a file here. [`ClusterFolder`] creates the folder.
+const RUNS: &str = "runs";
 const DEFINITION: &str = "cluster.yaml";
 const KUBECONFIG: &str = "kubeconfig";
 
 /// Port of kind's API servers.
 const SECURE_PORT: u16 = 6443;
-const RETRY: Duration = Duration::from_millis(100);
 /// Until kind has created the cluster, also on a slow disk or a busy machine.
 const CREATE_TIMEOUT: Duration = Duration::from_secs(300);
 /// Until the engine has created a container.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(20);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn build(inputs: ProviderInputs<'_>) -> Result<Box<dyn Provider>, ClusterError> {
     // Before the image: without the program, its build would be for nothing.
@@ -139,7 +140,12 @@ impl KindProvider {
             settle: factor.scale(SETTLE_TIMEOUT),
         };
         let command = self.command(run, cluster, &folder, &log);
-        let settled = settled(run.clone(), node.clone());
+        let runs = folder.file(RUNS);
+        let settled = async move {
+            if let Err(error) = end_runs(&runs).await {
+                tracing::warn!(%error, "could not wait for the engine, which may still create the cluster's node");
+            }
+        };
         // kind uses the folder as long as it runs.
         let work = |ending| async move { (command.run(timeouts, ending, settled).await, folder) };
         let (created, folder) = run.run_uncancelled(work).await;
@@ -168,6 +174,7 @@ impl KindProvider {
         let mut labels = run.labels("control-plane");
         labels.extend([run.folder_label(folder.path())]);
         let shim = Shim {
+            runs: folder.file(RUNS),
             labels,
             volume_labels: run.labels("volume"),
             privileges: privileges.map_err(ClusterError::container("check the privileges of containers"))?,
@@ -255,17 +262,6 @@ impl Provider for KindProvider {
 
     fn image(&self) -> Option<&str> {
         Some(&self.image.name)
-    }
-}
-
-/// Waits while the engine creates the container: until it runs or does not exist.
-async fn settled(run: Run, node: String) {
-    let docker = run.engine().docker();
-    while let Ok(found) = docker.inspect_container(&node, None).await {
-        if found.state.and_then(|state| state.running).unwrap_or_default() {
-            return;
-        }
-        tokio::time::sleep(RETRY).await;
     }
 }
 
