@@ -25,6 +25,10 @@ use crate::run::{Run, RunState};
 const TEAR_DOWN_TIMEOUT: Duration = Duration::from_secs(60);
 /// Grace period for starts in progress, so that the engine is not left with a half-created container.
 const START_GRACE: Duration = Duration::from_secs(3);
+/// Number of further attempts to remove what could not be removed: an engine may refuse to remove a container whose
+/// files another process still has open, or that it could not kill in time.
+const MORE_ROUNDS: u32 = 10;
+const ROUND_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of containers that are removed concurrently.
 const CONCURRENT_REMOVALS: usize = 4;
 
@@ -49,6 +53,16 @@ impl TearDown {
             Ok(()) => self.removed.push(format!("{kind} {name}")),
             Err(error) => self.left.push(format!("{kind} {name}: {}", chain(&error))),
         }
+    }
+
+    /// The listed objects. Without a list, objects may be left.
+    fn listed<T>(&mut self, kind: ObjectKind, listed: Result<Vec<T>, bollard::errors::Error>) -> Vec<T> {
+        listed.unwrap_or_else(|error| {
+            let reason = chain(&error);
+            self.left
+                .push(format!("each {kind} of the run: could not list them: {reason}"));
+            Vec::new()
+        })
     }
 }
 
@@ -99,7 +113,17 @@ impl Run {
         }
         let kept = self.ledger().kept();
         let (docker, factor) = (self.engine().docker(), self.engine().time_factor());
-        remove_by_label(docker, factor, self.id().as_str(), &kept, done).await;
+        for round in 0..=MORE_ROUNDS {
+            if round > 0 {
+                tokio::time::sleep(factor.scale(ROUND_INTERVAL)).await;
+            }
+            // Finds the objects of the failures above too: all of them have the label.
+            done.left.clear();
+            remove_by_label(docker, factor, self.id().as_str(), &kept, done).await;
+            if done.is_clean() {
+                return;
+            }
+        }
     }
 
     /// Removes one container of the run with its anonymous volumes. A container that is already gone is not an error.
@@ -176,7 +200,8 @@ async fn remove_by_label(
         .all(true)
         .filters(&filter)
         .build();
-    for container in docker.list_containers(Some(containers)).await.unwrap_or_default() {
+    let listed = docker.list_containers(Some(containers)).await;
+    for container in done.listed(ObjectKind::Container, listed) {
         let id = container.id.unwrap_or_default();
         if !is_kept(&id) {
             let kind = ObjectKind::Container;
@@ -184,7 +209,8 @@ async fn remove_by_label(
         }
     }
     let networks = ListNetworksOptionsBuilder::new().filters(&filter).build();
-    for network in docker.list_networks(Some(networks)).await.unwrap_or_default() {
+    let listed = docker.list_networks(Some(networks)).await;
+    for network in done.listed(ObjectKind::Network, listed) {
         let name = network.name.unwrap_or_default();
         if !is_kept(&name) {
             let kind = ObjectKind::Network;
@@ -192,13 +218,9 @@ async fn remove_by_label(
         }
     }
     let volumes = ListVolumesOptionsBuilder::new().filters(&filter).build();
-    let volumes = docker
-        .list_volumes(Some(volumes))
-        .await
-        .ok()
-        .and_then(|response| response.volumes)
-        .unwrap_or_default();
-    for volume in volumes {
+    let listed = docker.list_volumes(Some(volumes)).await;
+    let listed = listed.map(|response| response.volumes.unwrap_or_default());
+    for volume in done.listed(ObjectKind::Volume, listed) {
         let kind = ObjectKind::Volume;
         let removed = remover.remove(kind, &volume.name).await;
         // Kept containers use their volumes, so those cannot be removed and stay.

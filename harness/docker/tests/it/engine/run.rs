@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bollard::models::NetworkConnectRequest;
 use bollard::query_parameters::{InspectContainerOptions, RemoveContainerOptionsBuilder};
 use futures::StreamExt as _;
 use nodejoin_core::run::time_factor::TimeFactor;
@@ -73,6 +74,38 @@ async fn a_container_is_attached_to_its_network_and_all_objects_are_removed() {
         run.network("late", true).await,
         Err(DockerError::Ending { .. })
     ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_engine_cannot_remove_yet_is_removed_as_soon_as_it_can() {
+    let engine = engine().await;
+    let (run, other) = (
+        Run::begin(engine.clone(), new_run_id()),
+        Run::begin(engine.clone(), new_run_id()),
+    );
+    let network = run.network("isolated", true).await.unwrap();
+    let home = other.network("isolated", true).await.unwrap();
+    let guest = other
+        .start("node", "guest", &home, sleeper(&engine).await)
+        .await
+        .unwrap();
+    // The engine removes no network that has a container.
+    let connect = NetworkConnectRequest {
+        container: guest.id.clone(),
+        ..NetworkConnectRequest::default()
+    };
+    engine
+        .docker()
+        .connect_network(&network.id, connect)
+        .await
+        .unwrap();
+    let left = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        other.tear_down().await
+    };
+    let (done, other) = tokio::join!(run.tear_down(), left);
+    assert!(done.is_clean() && other.is_clean(), "{done:?} {other:?}");
+    assert_eq!(objects(&engine, run.id().as_str()).await, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
