@@ -169,14 +169,16 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     let after = |scheme| between(&line.message, scheme, &['/', '"', ' ']);
     let endpoint = after("https://").or_else(|| after("http://"));
     let endpoint = endpoint.unwrap_or("the API server");
+    let endpoint = endpoint.strip_suffix(":443").unwrap_or(endpoint);
     let host = facts.plan.cluster.endpoint_host(&facts.plan.region);
     let without_scheme = line.message.contains(&format!("http://{endpoint}"));
     let how = if without_scheme { " over HTTP" } else { "" };
     let because = format!("the kubelet cannot connect to {endpoint}{how}: {word}");
+    let wrong_port = wrong_port(endpoint, &host);
     if let Some(evidence) = other_cluster::endpoint(facts, endpoint, at) {
         let because = format!("{because}; the user data contains the endpoint of another cluster");
         let remedy = other_cluster::remedy_for_endpoint(endpoint);
-        return facts.found(Cause::EndpointUnreachable, because, &evidence, remedy);
+        return facts.final_(Cause::EndpointUnreachable, because, &evidence, remedy);
     }
     let passes_it = facts
         .user_data_text()
@@ -185,6 +187,8 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
         format!("pass the endpoint with `https://`: https://{host}")
     } else if endpoint == host {
         "check in the evidence folder whether the control plane still runs".to_owned()
+    } else if let Some(port) = wrong_port {
+        format!("pass the endpoint without `:{port}`: https://{host}; API servers of EKS listen on port 443")
     } else if passes_it || !endpoint.contains('.') {
         format!(
             "correct `server` in the kubelet's kubeconfig (/var/lib/kubelet/kubeconfig), or the template from which it is made: \
@@ -198,9 +202,14 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
         )
     };
     let evidence = Evidence::journal(at, line);
-    match without_scheme {
-        // No API server ever answers there.
+    // No API server ever answers there: the kubelet keeps its kubeconfig.
+    match without_scheme || wrong_port.is_some() || is_to_outside(facts, line) {
         true => facts.final_(Cause::EndpointUnreachable, because, &evidence, remedy),
         false => facts.found(Cause::EndpointUnreachable, because, &evidence, remedy),
     }
+}
+
+/// The port of this endpoint, if its host is that of the cluster: the endpoint itself has port 443.
+fn wrong_port<'e>(endpoint: &'e str, host: &str) -> Option<&'e str> {
+    endpoint.strip_prefix(host)?.strip_prefix(':')
 }

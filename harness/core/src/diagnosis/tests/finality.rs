@@ -123,16 +123,39 @@ fn a_kubelet_waits_for_a_name_that_resolves_later() {
 }
 
 #[test]
-fn an_endpoint_without_its_scheme_is_final_and_one_that_does_not_answer_is_not() {
-    let found = |scheme: &str| {
+fn only_an_endpoint_that_may_be_that_of_the_cluster_is_waited_for() {
+    let found = |endpoint: &str, error: &str| {
         let message = format!(
             "E1121 10:00:00.000001     321 kubelet_node_status.go:93] Unable to register node \"n\" with API server: Post \
-             \"{scheme}://{HOST}/api/v1/nodes\": dial tcp 198.18.7.2: connect: connection refused"
+             \"{endpoint}/api/v1/nodes\": dial tcp 198.18.7.2: connect: {error}"
         );
-        let events = started().into_iter().chain([kubelet(&message)]);
+        let query = ObservedEvent::Dns(DnsQuery {
+            name: "api.example.com".to_owned(),
+            record: "A".to_owned(),
+            answered: false,
+            fault: None,
+        });
+        let events = started().into_iter().chain([query, kubelet(&message)]);
         let found = find(&plan(), &observed(events)).unwrap();
-        (found.diagnosis.cause, found.is_final)
+        assert_eq!(found.diagnosis.cause, Cause::EndpointUnreachable);
+        (found.is_final, found.diagnosis.remedy)
     };
-    assert_eq!(found("http"), (Cause::EndpointUnreachable, true));
-    assert_eq!(found("https"), (Cause::EndpointUnreachable, false));
+    let refused = "connection refused";
+    for port in ["", ":443"] {
+        let (is_final, remedy) = found(&format!("https://{HOST}{port}"), refused);
+        assert!(!is_final && remedy.contains("still runs"), "{remedy}");
+    }
+    let (is_final, remedy) = found(&format!("https://{HOST}:6443"), refused);
+    assert!(
+        is_final && remedy.starts_with(&format!("pass the endpoint without `:6443`: https://{HOST};")),
+        "{remedy}"
+    );
+    assert!(found(&format!("http://{HOST}"), refused).0);
+    assert!(
+        found(
+            "https://api.example.com",
+            "certificate signed by unknown authority"
+        )
+        .0
+    );
 }
