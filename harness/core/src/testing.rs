@@ -9,7 +9,8 @@ use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use crate::kubernetes::RequestedVersions;
-use crate::plan::aws::{AuthenticationMode, AwsPlan, EksPlan, NetworkPlan};
+use crate::plan::aws::{AuthenticationMode, AwsPlan, EksPlan};
+use crate::plan::ec2::NetworkPlan;
 use crate::plan::expect::Expect;
 use crate::plan::sources::Sources;
 use crate::plan::{

@@ -9,7 +9,7 @@ use nodejoin_core::run::evidence_index::{INDEX, RecordedScenario};
 use crate::context::RunContext;
 use crate::evidence::{EvidenceFolder, FinishedScenario, write_index};
 use crate::page;
-use crate::scenario::ScenarioResult;
+use crate::scenario::result::ScenarioResult;
 
 /// Completes the evidence of a scenario. Returns a line for each failure.
 pub(crate) fn complete(

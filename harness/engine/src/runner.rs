@@ -24,7 +24,8 @@ use crate::events::Events;
 use crate::evidence::EvidenceFolder;
 use crate::name_locks::NameLocks;
 use crate::probe::{self, ProbeEnd};
-use crate::scenario::{self, ScenarioResult};
+use crate::scenario;
+use crate::scenario::result::ScenarioResult;
 use crate::settings::Settings;
 use crate::trace_log::TraceLog;
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
-use nodejoin_core::plan::aws::OtherInstance;
+use nodejoin_core::plan::ec2::OtherInstance;
 use parking_lot::Mutex;
 
 use crate::credentials::InstanceKey;

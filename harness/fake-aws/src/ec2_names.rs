@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use nodejoin_core::plan::InstancePlan;
-use nodejoin_core::plan::aws::{InterfacePlan, NetworkPlan};
+use nodejoin_core::plan::ec2::{InterfacePlan, NetworkPlan};
 pub(crate) use nodejoin_core::plan::ids::derived_id;
 use nodejoin_core::plan::region::Region;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodejoin_core::plan::aws::InterfacePlan;
+use nodejoin_core::plan::ec2::InterfacePlan;
 
 /// The interfaces of the account beside those of instances.
 #[derive(Debug, Default)]

@@ -27,7 +27,7 @@
 //! | `wire/` | responses and errors in each protocol's format |
 //! | `identity/` | signatures of the instance identity document |
 //! | `changes.rs` | changes of an account while it is served |
-//! | `dns.rs`, `tls.rs`, `arn.rs`, `ec2_names.rs` | names, and certificates for them |
+//! | `dns.rs`, `dns/`, `tls.rs`, `arn.rs`, `ec2_names.rs` | names, and certificates for them |
 //! | `sts_client.rs` | STS for the control plane's authenticator |
 
 #![warn(unreachable_pub)]

@@ -5,12 +5,9 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::lines::edits;
-use super::machine_snapshot::without_dates;
+use super::lines::ChangedLine;
+use super::noise::{Noise, changed};
 use super::state::MachineState;
-
-/// Longest line in a report; a configuration can be one line of many kilobytes.
-const LONGEST_LINE: usize = 400;
 
 /// A part of the machine that the two versions leave differently.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -33,16 +30,6 @@ impl MachineDifference {
         // As a reader expects: what is gone before what is new, in each run of lines.
         self.lines.sort_by_key(|line| matches!(line, ChangedLine::New(_)));
     }
-}
-
-/// A line that only one version leaves.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChangedLine {
-    /// Only the old version leaves it.
-    Old(String),
-    /// Only the new version leaves it.
-    New(String),
 }
 
 /// The parts in which two states differ. `again` is the state of a second run of the old version: what differs between
@@ -119,51 +106,6 @@ const SETTLED: [&str; 4] = [
     "file /var/lib/kubelet/",
 ];
 
-/// What differs between two runs of one version.
-enum Noise<'t> {
-    /// Nothing, or there was only one run.
-    None,
-    /// Words with digits: times, ids, counts.
-    Words,
-    /// Whole lines, or their order.
-    Lines {
-        noisy: BTreeSet<&'t str>,
-        /// Positions of lines that are new at each run, such as generated keys, if the number of lines stays.
-        random: BTreeSet<usize>,
-    },
-}
-
-impl<'t> Noise<'t> {
-    fn of(first: &[&'t str], second: &[&'t str]) -> Self {
-        if first == second {
-            return Self::None;
-        }
-        let masked = |lines: &[&str]| lines.iter().map(|line| masked(line)).collect::<Vec<_>>();
-        if masked(first) == masked(second) {
-            return Self::Words;
-        }
-        let edits = edits(first, second);
-        let noisy = edits.into_iter().filter(|(mark, _)| *mark != ' ');
-        Self::Lines {
-            noisy: noisy.map(|(_, line)| line).collect(),
-            random: random_positions(&masked(first), &masked(second)),
-        }
-    }
-}
-
-/// Positions at which each of two runs has a line that the other one has nowhere. Lines that only move are not random.
-fn random_positions(first: &[String], second: &[String]) -> BTreeSet<usize> {
-    if first.len() != second.len() {
-        return BTreeSet::new();
-    }
-    let is_random = |(one, other): (&String, &String)| !second.contains(one) && !first.contains(other);
-    let pairs = first.iter().zip(second).enumerate();
-    pairs
-        .filter(|(_, pair)| is_random(*pair))
-        .map(|(index, _)| index)
-        .collect()
-}
-
 /// The lines without those of the user data that differ in the number of a line alone: the script has other lines
 /// before.
 fn without_moved(part: &str, lines: Vec<ChangedLine>) -> Vec<ChangedLine> {
@@ -201,105 +143,6 @@ fn without_line_numbers(text: &str) -> String {
         found.push_str(rest);
     }
     found
-}
-
-fn changed(before: &[&str], after: &[&str], noise: &Noise<'_>) -> Vec<ChangedLine> {
-    match noise {
-        Noise::None => {
-            let edits = edits(before, after);
-            edits
-                .into_iter()
-                .filter_map(|(mark, line)| changed_line(mark, line))
-                .collect()
-        }
-        Noise::Words => by_masked_lines(before, after),
-        Noise::Lines { noisy, random } => {
-            let noisy: BTreeSet<String> = noisy.iter().map(|line| masked(line)).collect();
-            let steady =
-                |lines: &[&str]| -> BTreeSet<String> { lines.iter().map(|line| masked(line)).collect() };
-            let (had, has) = (steady(before), steady(after));
-            let is_random = |index: &usize| before.len() == after.len() && random.contains(index);
-            let settled = |lines: &[&'_ str], others: &BTreeSet<String>| -> Vec<String> {
-                let lines = lines.iter().enumerate();
-                let lines =
-                    lines.filter(|(index, line)| !is_random(index) && !others.contains(&masked(line)));
-                lines.map(|(_, line)| (*line).to_owned()).collect()
-            };
-            let (gone, new) = (settled(before, &has), settled(after, &had));
-            let (gone, new) = (gone.iter(), new.iter());
-            let marked = gone.map(|line| ('-', line)).chain(new.map(|line| ('+', line)));
-            marked
-                .filter(|(_, line)| !noisy.contains(&masked(line)))
-                .filter_map(|(mark, line)| changed_line(mark, line))
-                .collect()
-        }
-    }
-}
-
-/// Compares the masked lines, and returns them as they were.
-fn by_masked_lines(before: &[&str], after: &[&str]) -> Vec<ChangedLine> {
-    let mask = |lines: &[&str]| lines.iter().map(|line| masked(line)).collect::<Vec<_>>();
-    let (old, new) = (mask(before), mask(after));
-    let (old, new): (Vec<&str>, Vec<&str>) = (
-        old.iter().map(String::as_str).collect(),
-        new.iter().map(String::as_str).collect(),
-    );
-    let (mut at_old, mut at_new) = (0, 0);
-    let mut changed = Vec::new();
-    for (mark, _) in edits(&old, &new) {
-        match mark {
-            '-' => {
-                changed.extend(changed_line('-', before[at_old]));
-                at_old += 1;
-            }
-            '+' => {
-                changed.extend(changed_line('+', after[at_new]));
-                at_new += 1;
-            }
-            _ => {
-                at_old += 1;
-                at_new += 1;
-            }
-        }
-    }
-    changed
-}
-
-fn changed_line(mark: char, line: &str) -> Option<ChangedLine> {
-    // Of a file that only one version has, no second boot shows what is a time.
-    let line = without_dates(line);
-    let mut text: String = line.chars().take(LONGEST_LINE).collect();
-    if text.len() < line.len() {
-        text.push_str(" ...");
-    }
-    match mark {
-        '-' => Some(ChangedLine::Old(text)),
-        '+' => Some(ChangedLine::New(text)),
-        _ => None,
-    }
-}
-
-/// The line with `#` for each word that contains a digit.
-fn masked(line: &str) -> String {
-    let mut text = String::new();
-    let mut word = String::new();
-    let end = |word: &mut String, text: &mut String| {
-        match word.contains(|c: char| c.is_ascii_digit()) {
-            true => text.push('#'),
-            false => text.push_str(word),
-        }
-        word.clear();
-    };
-    for c in line.chars() {
-        if c.is_ascii_alphanumeric() {
-            word.push(c);
-        } else {
-            end(&mut word, &mut text);
-            text.push(c);
-        }
-    }
-    end(&mut word, &mut text);
-    text
 }
 
 #[cfg(test)]

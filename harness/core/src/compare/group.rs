@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::changed_places::{ChangedPlace, likely_places};
+use super::changed_places::ChangedPlace;
+use super::changed_places::likely::likely_places;
 use super::difference::MachineDifference;
 use super::one_kubelet::{OneKubelet, OnlyKubelet};
 use super::traits::ScenarioTraits;

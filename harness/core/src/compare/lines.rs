@@ -1,5 +1,18 @@
 //! The differing lines of two texts.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A line that only one version leaves.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangedLine {
+    /// Only the old version leaves it.
+    Old(String),
+    /// Only the new version leaves it.
+    New(String),
+}
+
 /// All lines of both texts by their longest common subsequence: `-` for the first text, `+` for the second, a space for
 /// both.
 #[must_use]

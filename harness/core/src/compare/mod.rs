@@ -3,7 +3,8 @@
 //! | file | content |
 //! | --- | --- |
 //! | `state.rs` | the state of a machine at the end of a probe, in parts |
-//! | `difference.rs` | the differing lines of two states, without those that differ between two runs of one version |
+//! | `difference.rs` | the parts in which two states differ |
+//! | `noise.rs` | what differs between two runs of one version |
 //! | `lines.rs` | the differing lines of two texts |
 //! | `blessed.rs` | approved states, in a file |
 //! | `machine_snapshot.rs` | the machine of one scenario, in a file beside it |
@@ -15,10 +16,12 @@
 //! | `relevance.rs` | which worlds a change is about |
 //! | `surroundings.rs` | the lines that decide whether a changed line runs |
 //! | `representatives.rs` | which scenario of a folder runs in other worlds |
-//! | `requests.rs` | the requests of a machine, and how they fail in other worlds |
+//! | `requests.rs` | the requests of a machine |
+//! | `requests/failures.rs` | how they fail in other worlds |
 //! | `arguments.rs` | adds arguments to the call of a script in user data |
 //! | `inputs.rs` | what the files of a node accept and tell apart |
-//! | `changed_places.rs` | where the files of two versions differ, and what of it can cause a difference |
+//! | `changed_places.rs` | where the files of two versions differ |
+//! | `changed_places/likely.rs` | which of these places can cause a difference |
 //! | `one_kubelet.rs` | machines on which only one version starts a kubelet |
 //! | `group.rs` | one entry for each difference, with all scenarios that show it |
 //! | `report.rs` | the result of `nodejoin diff`, as data |
@@ -32,6 +35,7 @@ mod group;
 mod inputs;
 mod lines;
 mod machine_snapshot;
+mod noise;
 mod one_kubelet;
 mod relevance;
 mod report;
@@ -46,14 +50,14 @@ mod worlds;
 
 pub use arguments::{ScriptArguments, value_for, values_for};
 pub use blessed::BlessedStates;
-pub use changed_places::{ChangedPlace, changed_places, likely_places};
+pub use changed_places::likely::likely_places;
+pub use changed_places::{ChangedPlace, changed_places};
 pub use compared_worlds::{ComparedWorld, worlds, worlds_of_kubelet};
-pub use difference::{
-    ChangedLine, MachineDifference, differences, settled_differences, unstable_differences,
-};
+pub use difference::{MachineDifference, differences, settled_differences, unstable_differences};
 pub(crate) use group::short_id;
 pub use group::{Group, Shown, group};
 pub use inputs::{ScriptInputs, compared_minors, type_named_twice};
+pub use lines::ChangedLine;
 pub(crate) use lines::edits;
 pub use machine_snapshot::MachineSnapshot;
 pub use one_kubelet::OnlyKubelet;

@@ -1,6 +1,7 @@
 //! Machines on which only one version starts a kubelet: how the other one ends is the difference, and the rest follows.
 
-use super::difference::{ChangedLine, MachineDifference};
+use super::difference::MachineDifference;
+use super::lines::ChangedLine;
 use super::state::{LAST_WORDS_LINE, MachineState};
 
 /// The part of a machine that started a kubelet.

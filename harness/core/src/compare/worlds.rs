@@ -1,9 +1,11 @@
 //! Other worlds for the user data of a scenario: each changes one property of the instance, the cluster or the account.
 
 use super::inputs::ScriptInputs;
-use super::requests::{MachineRequests, failures};
+use super::requests::MachineRequests;
+use super::requests::failures::failures;
 use super::world_name::{slug, without_values};
-use crate::plan::aws::{InterfacePlan, IpFamily};
+use crate::plan::aws::IpFamily;
+use crate::plan::ec2::InterfacePlan;
 use crate::plan::{LifeCycle, Plan, StatusStep, Tokens};
 use crate::vocabulary::cluster_status::ClusterStatus;
 use crate::vocabulary::region::Region;

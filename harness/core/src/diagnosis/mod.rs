@@ -4,7 +4,8 @@
 //! | file | causes |
 //! | --- | --- |
 //! | `rules.rs` | all rules in their order, from the table of causes (`vocabulary/cause_table.rs`) |
-//! | `instance.rs` | metadata service, user data that never ran, script parts, limits of the host |
+//! | `instance.rs` | metadata service, limits of the host |
+//! | `user_data_start.rs` | user data that never ran, script parts that cannot start |
 //! | `ami_family.rs` | user data for another AMI family than that of the node image |
 //! | `script.rs` | AWS calls of the script, its exit |
 //! | `never_started.rs` | a kubelet that nothing started |
@@ -83,6 +84,7 @@ mod unit_lines;
 mod unknown;
 mod unusable_script;
 mod user_data_end;
+mod user_data_start;
 mod versions;
 
 use crate::observation::Observation;

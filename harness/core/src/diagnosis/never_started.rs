@@ -1,9 +1,9 @@
 //! After the script: a kubelet that nothing started.
 
 use super::facts::{Evidence, Facts, names};
-use super::instance::faulty_part;
 use super::script_output::{last_complaint, shortened};
 use super::types::Finding;
+use super::user_data_start::faulty_part;
 use crate::observation::{JournalLine, Millis};
 use crate::user_data::FaultKind;
 use crate::vocabulary::cause::Cause;

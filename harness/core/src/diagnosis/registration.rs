@@ -8,7 +8,7 @@ use crate::kubernetes::node_labels::is_set_by_kubelets;
 use crate::kubernetes::{
     canonical_taint, labels_of_flag, labels_of_node, taint_texts, taints_of_node, value_of_flag,
 };
-use crate::plan::expect::{NodeExpect, Quantity};
+use crate::plan::expect::objects::{NodeExpect, Quantity};
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;
 

@@ -8,7 +8,7 @@ use super::{
     ami_family, api_server, certificates, clock, cluster, container_runtime, dns_fault, exhausted, identity,
     instance, kubeadm, kubelet, kubelet_program, limits, lost, metadata_path, never_started, nodeadm,
     outside, paths, pod, power, registration, sandbox_image, script, stored_values, unanswered, unknown,
-    user_data_end,
+    user_data_end, user_data_start,
 };
 use crate::vocabulary::cause_table::cause_table;
 

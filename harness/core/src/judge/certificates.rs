@@ -3,7 +3,7 @@
 use super::{check, groups_without_authenticated, list, same};
 use crate::judge::verdict::Check;
 use crate::observation::{Certificate, Observation, ServingCertificate};
-use crate::plan::expect::CertificateExpect;
+use crate::plan::expect::objects::CertificateExpect;
 
 /// Whether port 10250 was already checked.
 #[derive(Clone, Copy, PartialEq, Eq)]

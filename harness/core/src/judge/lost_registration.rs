@@ -11,7 +11,7 @@ use crate::judge::verdict::{Note, NoteKind};
 use crate::kubernetes::{canonical_taint, labels_of_node, taints_of_node};
 use crate::observation::Observation;
 use crate::plan::Plan;
-use crate::plan::expect::Quantity;
+use crate::plan::expect::objects::Quantity;
 use crate::user_data::parse;
 
 /// Ends the value of a flag in a text.

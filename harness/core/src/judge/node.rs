@@ -9,7 +9,7 @@ use crate::judge::verdict::Check;
 use crate::kubernetes::quantity::amount;
 use crate::kubernetes::{canonical_taint, labels_of_node, taints_of_node, value_of_flag};
 use crate::observation::Observation;
-use crate::plan::expect::{NodeExpect, Quantity};
+use crate::plan::expect::objects::{NodeExpect, Quantity};
 
 /// Taints that the node controller adds when the kubelet reports that a resource runs out.
 const PRESSURE: [&str; 3] = [

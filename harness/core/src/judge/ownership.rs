@@ -7,7 +7,8 @@ use super::{check, groups_without_authenticated, list, same};
 use crate::judge::verdict::Check;
 use crate::kubernetes::taints_of_node;
 use crate::observation::{Audit, Observation, ObservedEvent};
-use crate::plan::expect::{AuditExpect, NodeExpect};
+use crate::plan::expect::AuditExpect;
+use crate::plan::expect::objects::NodeExpect;
 
 /// Who set which label or taint. Needs the kubelet's arguments, which are collected at the end.
 pub(super) fn set_by(required: &NodeExpect, observation: &Observation) -> Vec<Check> {

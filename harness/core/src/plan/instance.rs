@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::aws::{MetadataPlan, NetworkPlan};
+use crate::plan::aws::MetadataPlan;
+use crate::plan::ec2::NetworkPlan;
 use crate::plan::instance_type::TypeData;
 use crate::vocabulary::ec2_type::{Ec2Type, ec2_type};
 use crate::vocabulary::ids::InstanceId;

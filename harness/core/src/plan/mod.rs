@@ -10,6 +10,7 @@ pub mod change;
 mod cluster;
 pub mod disks;
 pub mod dns_fault;
+pub mod ec2;
 pub mod expect;
 pub mod fault;
 pub mod golden;

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::expect::{Expect, NodeExpect, UnitExpect, UserDataExpect};
+use crate::plan::expect::objects::NodeExpect;
+use crate::plan::expect::{Expect, UnitExpect, UserDataExpect};
 use crate::plan::instance::InstancePlan;
 use crate::vocabulary::cause::Cause;
 use crate::vocabulary::phase::Phase;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::plan::Plan;
-use crate::plan::expect::{Expect, NodeExpect};
+use crate::plan::expect::Expect;
+use crate::plan::expect::objects::NodeExpect;
 use crate::plan::golden::GoldenPlan;
 use crate::vocabulary::phase::Phase;
 

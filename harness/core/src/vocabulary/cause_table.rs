@@ -47,7 +47,8 @@ macro_rules! cause_table {
     /// cloud-init finished without running any user data.
     UserDataNeverRan = "user-data-never-ran" {
         rules: Stopped {
-            227: instance::message_without_header, 240: instance::user_data_is_base64, 260: instance::user_data_never_ran
+            227: user_data_start::message_without_header, 240: user_data_start::user_data_is_base64,
+            260: user_data_start::user_data_never_ran
         },
         phases: Booted..=Described, permanence: Lasts, blames: LastOfScript,
         evidence: "cloud-init's log and status",
@@ -56,7 +57,7 @@ macro_rules! cause_table {
     }
     /// A script part of the user data does not begin with `#!`, so the kernel cannot start it.
     MissingShebang = "missing-shebang" {
-        rules: Stopped { 250: instance::missing_shebang },
+        rules: Stopped { 250: user_data_start::missing_shebang },
         phases: Booted..=Described, permanence: Lasts, blames: PartWithoutInterpreter,
         evidence: "cloud-init's log, the user data",
         remedy: "Begin the part with `#!/bin/bash`.",
@@ -64,7 +65,7 @@ macro_rules! cause_table {
     }
     /// A script part of the user data begins with a byte order mark, so the kernel does not find its `#!`.
     ByteOrderMark = "byte-order-mark" {
-        rules: Stopped { 245: instance::byte_order_mark },
+        rules: Stopped { 245: user_data_start::byte_order_mark },
         phases: Booted..=Described, permanence: Lasts, blames: PartWithoutInterpreter,
         evidence: "cloud-init's log, the user data",
         remedy: "Save the part as UTF-8 without a byte order mark.",

@@ -5,7 +5,7 @@ use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome, Machin
 use nodejoin_core::redact::redact_lines;
 
 use super::{STYLE, policy};
-use crate::report::comparison::{
+use crate::report::comparison::sentences::{
     changed, counted, last_line, not_run, not_shown, what_follows, where_shown, without_kubelet,
 };
 

@@ -1,14 +1,17 @@
 //! The report of `nodejoin diff`: text for a terminal, and Markdown for a pull request.
 
+pub(crate) mod sentences;
+
 use std::fmt::Write as _;
 
-use nodejoin_core::compare::{ChangedLine, Comparison, Group, JoinOutcome, MachineDifference, SideOutcome};
-use nodejoin_core::plan::ids::ScenarioId;
-use nodejoin_core::plan::sources::SourceLine;
+use nodejoin_core::compare::{Comparison, Group, JoinOutcome, MachineDifference, SideOutcome};
 use nodejoin_core::redact::redact_lines;
 
-/// Scenarios of a group that the report names.
-const NAMED: usize = 8;
+use sentences::{
+    NAMED, changed, counted, last_line, listed, not_run, not_shown, shown_lines, what_follows, where_shown,
+    without_kubelet,
+};
+
 /// Lines of a difference in the text and in Markdown; the JSON report has all of them.
 const LINES_OF_TEXT: usize = 16;
 const LINES_OF_MARKDOWN: usize = 40;
@@ -129,15 +132,6 @@ pub fn markdown(comparison: &Comparison) -> String {
     redact_lines(&text)
 }
 
-/// The first ids, and how many follow.
-fn listed(ids: &[&ScenarioId]) -> String {
-    let first: Vec<&str> = ids.iter().take(NAMED).map(|id| id.as_str()).collect();
-    match ids.len() - first.len() {
-        0 => first.join(", "),
-        more => format!("{}, and {more} more", first.join(", ")),
-    }
-}
-
 /// Which scenarios show a group, and what separates them from the others.
 fn shown_by(group: &Group, compared: usize) -> String {
     let count = group.scenarios.len();
@@ -149,31 +143,6 @@ fn shown_by(group: &Group, compared: usize) -> String {
     format!("{}: {}{more}", where_shown(group, compared), names.join(", "))
 }
 
-/// What separates the scenarios of a group from the others, and how many they are.
-pub(crate) fn where_shown(group: &Group, compared: usize) -> String {
-    let only = match (&group.only_with, group.in_all) {
-        (Some(name), _) => format!("only with {name}"),
-        (None, true) => "in every scenario".to_owned(),
-        (None, false) => "in some scenarios".to_owned(),
-    };
-    format!("{only}, {} of {compared}", group.scenarios.len())
-}
-
-/// Where the cause of a group is likely: `pool.sh:12`, or several lines.
-pub(crate) fn changed(group: &Group) -> Option<String> {
-    let mut places: Vec<String> = group.changed.iter().take(NAMED).map(place).collect();
-    let more = group.changed.len().saturating_sub(NAMED);
-    places.extend((more > 0).then(|| format!("{more} more")));
-    (!places.is_empty()).then(|| places.join(" or "))
-}
-
-fn place(source: &SourceLine) -> String {
-    match source.line {
-        Some(line) => format!("{}:{line}", source.file),
-        None => source.file.clone(),
-    }
-}
-
 fn join_line(join: &JoinOutcome, comparison: &Comparison) -> String {
     let side = |version: &str, side: &SideOutcome| format!("{} with {version}", side.outcome);
     format!(
@@ -182,23 +151,6 @@ fn join_line(join: &JoinOutcome, comparison: &Comparison) -> String {
         side(&comparison.old, &join.old),
         side(&comparison.new, &join.new)
     )
-}
-
-/// Names the parts that differ because only one version starts a kubelet.
-pub(crate) fn what_follows(group: &Group) -> Option<String> {
-    let names: Vec<&str> = group.follows.iter().map(|one| one.part.as_str()).collect();
-    let text = format!(
-        "only one version starts a kubelet, so these differ, too: {}",
-        names.join(", ")
-    );
-    (!names.is_empty()).then_some(text)
-}
-
-fn marked(line: &ChangedLine) -> String {
-    match line {
-        ChangedLine::Old(text) => format!("- {text}"),
-        ChangedLine::New(text) => format!("+ {text}"),
-    }
 }
 
 fn fenced(difference: &MachineDifference) -> String {
@@ -213,99 +165,9 @@ fn fenced(difference: &MachineDifference) -> String {
     )
 }
 
-/// The first lines of a difference.
-pub(super) fn shown_lines(difference: &MachineDifference, most: usize) -> Vec<String> {
-    let mut lines: Vec<String> = difference.lines.iter().take(most).map(marked).collect();
-    let more = difference.lines.len().saturating_sub(most);
-    lines.extend((more > 0).then(|| format!("... {more} more")));
-    lines
-}
-
 /// The longest run of backticks.
 fn longest_run(line: &str) -> usize {
     line.split(|c| c != '`').map(str::len).max().unwrap_or(0)
-}
-
-/// A warning about scenarios that compare little: their user data ends before the kubelet with both versions.
-pub(crate) fn without_kubelet(comparison: &Comparison) -> Option<String> {
-    let line = |(reason, ids): (&str, Vec<&ScenarioId>)| {
-        let why = match reason {
-            "" => "`nodejoin run` says why".to_owned(),
-            reason => reason.to_owned(),
-        };
-        format!(
-            "no kubelet started with either version, although a join is expected: {}; {why}",
-            listed(&ids)
-        )
-    };
-    let lines: Vec<String> = comparison.without_kubelet().into_iter().map(line).collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
-}
-
-/// The changed statements that no machine was seen to run.
-pub(crate) fn not_run(comparison: &Comparison) -> Option<String> {
-    let named = first_of(&comparison.not_run)?;
-    Some(format!(
-        "changed statements that no compared machine ran: {named}; nothing here shows what they do"
-    ))
-}
-
-/// The changed places of other files that no difference is about.
-pub(crate) fn not_shown(comparison: &Comparison) -> Option<String> {
-    let named = first_of(&comparison.not_shown)?;
-    Some(format!(
-        "changed without a difference on any compared machine: {named}; nothing here shows what reads them"
-    ))
-}
-
-/// The first of these places, and how many there are besides.
-fn first_of(places: &[SourceLine]) -> Option<String> {
-    let first: Vec<String> = places.iter().take(NAMED).map(place).collect();
-    let more = match places.len() - first.len() {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    (!places.is_empty()).then(|| format!("{}{more}", first.join(", ")))
-}
-
-/// The counts of a comparison in one line.
-pub(crate) fn last_line(comparison: &Comparison) -> String {
-    let open = comparison.open().len();
-    let failures = comparison
-        .joins
-        .iter()
-        .filter(|join| join.is_new_failure())
-        .count();
-    let differences = match open {
-        0 => "no difference".to_owned(),
-        open => counted(open, "group") + " of differences",
-    };
-    let mut parts = vec![differences];
-    if failures > 0 {
-        parts.push(format!(
-            "{} with {}",
-            counted(failures, "new failure"),
-            comparison.new
-        ));
-    }
-    let approved = comparison.groups.len() - open;
-    if approved > 0 {
-        parts.push(format!("{approved} approved"));
-    }
-    parts.push(counted(comparison.compared(), "scenario") + " compared");
-    let not_compared = comparison.scenarios.len() - comparison.compared();
-    if not_compared > 0 {
-        parts.push(format!("{not_compared} not compared"));
-    }
-    if comparison.cancelled {
-        parts.push("cancelled before the end".to_owned());
-    }
-    format!("{}; {:.0} s", parts.join(", "), comparison.seconds)
-}
-
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 fn html(text: &str) -> String {
@@ -316,7 +178,8 @@ fn html(text: &str) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use nodejoin_core::compare::ComparedScenario;
+    use nodejoin_core::compare::{ChangedLine, ComparedScenario};
+    use nodejoin_core::plan::sources::SourceLine;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use nodejoin_core::explore::{Exploration, ExploreFinding};
 use nodejoin_core::redact::redact_lines;
 
-use super::comparison::counted;
+use super::comparison::sentences::counted;
 
 /// Worlds of a finding that the report names; the JSON report has all of them.
 const NAMED: usize = 6;

@@ -13,7 +13,7 @@ use nodejoin_core::plan::sources::SourceLine;
 use nodejoin_core::redact::redact;
 use nodejoin_core::run::event::RunEvent;
 
-use crate::report::comparison::{changed, shown_lines, where_shown};
+use crate::report::comparison::sentences::{changed, shown_lines, where_shown};
 use crate::report::text;
 
 /// Lines of each difference in an annotation.

@@ -9,7 +9,7 @@
 //! | `github.rs` | GitHub Actions: annotations in the log, at lines of scripts and scenarios |
 //! | `summary.rs` | GitHub Actions: the summary page of a job, in Markdown |
 //! | `outputs.rs` | GitHub Actions: the counts, for later steps |
-//! | `comparison.rs` | a person who changed a script: what two versions do differently |
+//! | `comparison.rs`, `comparison/sentences.rs` | a person who changed a script: what two versions do differently |
 //! | `mutation.rs` | a person who maintains scenarios: which changes of a script none of them notices |
 //! | `exploration.rs` | a person who maintains a script: what goes wrong in other worlds |
 

@@ -2,7 +2,7 @@
 
 use crate::support::Fakes;
 use crate::support::clients::{AwsClients, error, json_of};
-use nodejoin_core::plan::aws::{InstanceState, InterfacePlan, OtherInstance};
+use nodejoin_core::plan::ec2::{InstanceState, InterfacePlan, OtherInstance};
 use serde_json::{Value, json};
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,8 @@
 use crate::support::Fakes;
 use crate::support::clients::{AwsClients, error, json_of, metadata, out, token};
 use nodejoin_core::plan::VolumePlan;
-use nodejoin_core::plan::aws::{AwsPlan, InstanceState, OtherInstance};
+use nodejoin_core::plan::aws::AwsPlan;
+use nodejoin_core::plan::ec2::{InstanceState, OtherInstance};
 use serde_json::{Value, json};
 
 const OWN: &str = "i-0b22a22eec53b9321";

@@ -10,7 +10,8 @@ use std::time::{Duration, SystemTime};
 use crate::support::clients::{AwsClients, curl, out};
 use crate::support::{Fakes, HERE, world};
 use nodejoin_core::plan::Tokens;
-use nodejoin_core::plan::aws::{InterfacePlan, SpotAction, SpotNotice};
+use nodejoin_core::plan::aws::{SpotAction, SpotNotice};
+use nodejoin_core::plan::ec2::InterfacePlan;
 use nodejoin_fake_aws::{FakeAws, FakeAwsServer, StoppedClock, World};
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use nodejoin_core::plan::aws::InterfacePlan;
 use nodejoin_core::plan::disks::{DiskKind, InstanceDisk};
+use nodejoin_core::plan::ec2::InterfacePlan;
 use nodejoin_core::plan::instance_type::has_nvidia_gpu;
 use nodejoin_core::plan::link_local;
 use nodejoin_core::plan::{InstancePlan, Network, Plan, Stubs};

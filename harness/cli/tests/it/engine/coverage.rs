@@ -6,7 +6,8 @@ use std::process::Stdio;
 use nodejoin_core::mutation::{MutantResult, MutationReport};
 use tempfile::TempDir;
 
-use crate::support::{END, KeptFolder, both, build_images_once, exit, nodejoin, objects, signal};
+use crate::support::engine_objects::objects;
+use crate::support::{END, KeptFolder, both, build_images_once, exit, nodejoin, signal};
 
 const SCRIPT: &str = r#"#!/bin/bash
 set -o errexit

@@ -6,7 +6,9 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::Command;
 
-use crate::support::{END, REGISTERS, RunningCommand, folder, of_run, on_engine};
+use crate::support::engine_objects::{of_run, on_engine};
+use crate::support::running_command::RunningCommand;
+use crate::support::{END, REGISTERS, folder};
 use bollard::query_parameters::{ListContainersOptionsBuilder, ListNetworksOptionsBuilder};
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::observation::{ObservedEvent, TimelineEntry};

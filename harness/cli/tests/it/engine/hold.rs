@@ -4,7 +4,9 @@ use std::process::Stdio;
 
 use nodejoin_core::run::event::RunEvent;
 
-use crate::support::{END, REGISTERS, RunningCommand, both, folder, nodejoin, of_run};
+use crate::support::engine_objects::of_run;
+use crate::support::running_command::RunningCommand;
+use crate::support::{END, REGISTERS, both, folder, nodejoin};
 
 /// Requests a session token of the metadata service, asks STS who the node is, and runs the user data again.
 const AGAIN: &str = "set -e

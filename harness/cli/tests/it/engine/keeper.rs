@@ -4,9 +4,11 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::engine_objects::{containers, objects, of_run};
+use crate::support::running_command::{FinishedCommand, RunningCommand};
 use crate::support::{
-    END, FAILS, FinishedCommand, KeptFolder, REGISTERS, RunningCommand, both, build_images_once, containers,
-    exclusive_sweep, folder, objects, of_run, signal, sweep, wait_for,
+    END, FAILS, KeptFolder, REGISTERS, both, build_images_once, exclusive_sweep, folder, signal, sweep,
+    wait_for,
 };
 use nodejoin_core::explore::Exploration;
 use nodejoin_core::observation::phase::Phase;

@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::process::Output;
 
-use crate::support::{
-    END, REGISTERS, RunningCommand, both, containers, exclusive_sweep, folder, nodejoin, of_run, on_engine,
-    sweep, wait_for,
-};
+use crate::support::engine_objects::{containers, of_run, on_engine};
+use crate::support::running_command::RunningCommand;
+use crate::support::{END, REGISTERS, both, exclusive_sweep, folder, nodejoin, sweep, wait_for};
 use bollard::query_parameters::KillContainerOptions;
 use nodejoin_core::observation::phase::Phase;
 use tempfile::TempDir;
@@ -109,7 +108,7 @@ fn an_interrupt_while_kind_creates_its_cluster_leaves_nothing() {
     run.signal("INT");
     let ended = run.end(END);
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    assert_eq!(of_run(&id), Vec::<String>::new());
+    assert_eq!(of_run(&id), Vec::<String>::new(), "{}", ended.stderr);
     assert_eq!(files_of(&id), Vec::<String>::new());
 }
 

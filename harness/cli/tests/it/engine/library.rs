@@ -8,7 +8,8 @@ use std::time::Duration;
 use nodejoin::{Cause, Nodejoin, ScenarioReport};
 use tempfile::TempDir;
 
-use crate::support::{FAILS, build_images_once, objects};
+use crate::support::engine_objects::objects;
+use crate::support::{FAILS, build_images_once};
 
 /// The tests of this file count what this process created.
 static ALONE: Mutex<()> = Mutex::new(());

@@ -5,9 +5,10 @@ use std::io::Read as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::support::engine_objects::{containers, objects, of_run, on_engine};
+use crate::support::running_command::{FinishedCommand, RunningCommand};
 use crate::support::{
-    END, FinishedCommand, REGISTERS, RunningCommand, StallingEngine, both, containers, exclusive_sweep, exit,
-    folder, nodejoin, objects, of_run, on_engine, signal, sweep, wait_for,
+    END, REGISTERS, StallingEngine, both, exclusive_sweep, exit, folder, nodejoin, signal, sweep, wait_for,
 };
 use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::run::event::RunEvent;

@@ -3,7 +3,9 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use crate::support::{FAILS, RunningCommand, both, folder, nodejoin, of_run};
+use crate::support::engine_objects::of_run;
+use crate::support::running_command::RunningCommand;
+use crate::support::{FAILS, both, folder, nodejoin};
 use nodejoin_core::diagnosis::Cause;
 use nodejoin_core::judge::verdict::Outcome;
 use nodejoin_core::run::event::RunEvent;

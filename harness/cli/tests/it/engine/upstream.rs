@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::moto::Moto;
-use crate::support::{RunningCommand, folder};
+use crate::support::folder;
+use crate::support::running_command::RunningCommand;
 
 const SCENARIO: &str = include_str!("../../../../../ci/on-demand/upstream.yaml");
 const URL: &str = "http://127.0.0.1:5000";

@@ -9,7 +9,9 @@ use nodejoin_core::observation::phase::Phase;
 use nodejoin_core::run::event::RunEvent;
 use tempfile::TempDir;
 
-use crate::support::{END, RunningCommand, build_images_once, folder, nodejoin, objects, wait_for};
+use crate::support::engine_objects::objects;
+use crate::support::running_command::RunningCommand;
+use crate::support::{END, build_images_once, folder, nodejoin, wait_for};
 
 const SCENARIO: &str = "name: a node registers
 user_data: { file: join.sh }

@@ -3,3 +3,4 @@
 mod kind;
 mod local;
 mod restore;
+mod tenant;

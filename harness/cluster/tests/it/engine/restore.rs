@@ -6,7 +6,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use super::local::{MAPPED, Watched, start};
+use super::tenant::{MAPPED, Watched, start};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_control_plane_returns_to_its_objects_before_the_first_tenant() {

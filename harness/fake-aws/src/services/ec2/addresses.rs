@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use nodejoin_core::plan::InstancePlan;
-use nodejoin_core::plan::aws::AddressPlan;
+use nodejoin_core::plan::ec2::AddressPlan;
 
 use super::page::Described;
 use super::resource::{self, Ec2Resource, Ec2View, ResourceType};

@@ -4,7 +4,7 @@
 
 use std::net::Ipv4Addr;
 
-use nodejoin_core::plan::aws::InterfacePlan;
+use nodejoin_core::plan::ec2::InterfacePlan;
 use nodejoin_core::vocabulary::cidr::Cidr;
 
 use super::attributes::boolean;

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use nodejoin_core::plan::aws::InterfacePlan;
+use nodejoin_core::plan::ec2::InterfacePlan;
 
 use super::filters;
 use super::inventory::Ec2Instance;

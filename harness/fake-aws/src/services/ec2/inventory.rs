@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use nodejoin_core::plan::InstancePlan;
-use nodejoin_core::plan::aws::{InstanceState, NetworkPlan, OtherInstance};
+use nodejoin_core::plan::ec2::{InstanceState, NetworkPlan, OtherInstance};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 

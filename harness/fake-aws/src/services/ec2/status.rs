@@ -1,6 +1,6 @@
 //! DescribeInstanceStatus: state and status checks of instances. The checks of an instance that runs have passed.
 
-use nodejoin_core::plan::aws::InstanceState;
+use nodejoin_core::plan::ec2::InstanceState;
 
 use super::inventory::Ec2Instance;
 use super::page::{self, Described};

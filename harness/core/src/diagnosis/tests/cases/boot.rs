@@ -29,6 +29,9 @@ fn with_result(name: &'static str, events: Vec<ObservedEvent>, result: UserDataR
 const PART_WITHOUT_INTERPRETER: &str = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\n\
     Content-Type: text/x-shellscript\n\nset -ex\n--B--\n";
 
+const WITH_MARK: &str = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\n\
+    Content-Type: text/x-shellscript; charset=\"utf-8\"\n\n\u{feff}#!/bin/bash\ntrue\n\n--b--\n";
+
 pub(super) fn cases() -> Vec<Case> {
     let closed = || call(Service::Imds, "api/token", 0, "");
     let failed_unit = || {
@@ -158,5 +161,13 @@ pub(super) fn cases() -> Vec<Case> {
                 },
             ],
         ),
+        Case::new(
+            "byte order mark",
+            after_boot([
+                cloud("Exec format error. Missing #! in script?"),
+                done("DataSourceEc2Local"),
+            ]),
+        )
+        .user_data(WITH_MARK),
     ]
 }

@@ -11,7 +11,10 @@ mod outside;
 mod power;
 mod registration;
 mod script;
+mod stored_values;
 mod tools;
+mod unanswered;
+mod units;
 
 use std::fmt::Write as _;
 
@@ -81,7 +84,10 @@ pub(in crate::diagnosis) fn all() -> Vec<Case> {
     let files = [
         boot::cases(),
         script::cases(),
+        units::cases(),
         limits::cases(),
+        unanswered::cases(),
+        stored_values::cases(),
         power::cases(),
         lost::cases(),
         registration::cases(),
@@ -101,6 +107,11 @@ fn boot() -> ObservedEvent {
 
 fn imds() -> ObservedEvent {
     ObservedEvent::Aws(aws(Service::Imds, "meta-data/instance-id", 200))
+}
+
+/// The end of user data of which a part failed.
+fn failed_part() -> ObservedEvent {
+    cloud("Runparts: 1 failures (part-001) in 1 attempted commands")
 }
 
 /// Events after the node booted and read its metadata.
@@ -148,8 +159,23 @@ fn diagnoses_of_the_script() {
 }
 
 #[test]
+fn diagnoses_of_units() {
+    insta::assert_snapshot!(text(&units::cases()));
+}
+
+#[test]
 fn diagnoses_of_limits_and_mistakes() {
     insta::assert_snapshot!(text(&limits::cases()));
+}
+
+#[test]
+fn diagnoses_of_unanswered_requests() {
+    insta::assert_snapshot!(text(&unanswered::cases()));
+}
+
+#[test]
+fn diagnoses_of_stored_values() {
+    insta::assert_snapshot!(text(&stored_values::cases()));
 }
 
 #[test]

@@ -31,10 +31,6 @@ fn download() -> [ObservedEvent; 2] {
     refused(&format!("GET {URL}"))
 }
 
-fn failed_part() -> ObservedEvent {
-    cloud("Runparts: 1 failures (part-001) in 1 attempted commands")
-}
-
 /// A join with these events after a download that nothing answered.
 fn after_download<const N: usize>(name: &'static str, events: [ObservedEvent; N]) -> Case {
     Case::new(name, after_boot(download()).into_iter().chain(events))

@@ -99,5 +99,19 @@ pub(super) fn cases() -> Vec<Case> {
                 ),
             ]),
         ),
+        Case::new("reboot", after_boot([exited(129)])),
+        Case::new(
+            "shutdown",
+            after_boot([
+                systemd("init.scope", "Reached target poweroff.target - System Power Off."),
+                exited(130),
+            ]),
+        ),
+        Case::new("user data that never ends", after_boot([cloud("waiting")])).seen(|seen| {
+            seen.collected = Some(Collected {
+                user_data_processes: vec!["`sleep infinity` for 18 s (CPU time 00:00:00)".to_owned()],
+                ..Collected::default()
+            });
+        }),
     ]
 }

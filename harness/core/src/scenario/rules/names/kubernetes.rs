@@ -4,7 +4,8 @@ use super::{is_misspelt, meant};
 use crate::input::problems::Problems;
 use crate::input::yaml::PathStep;
 use crate::kubernetes::resources::{ACCESS_VERBS, LABEL_DOMAINS, SUBRESOURCES, VERBS, groups, resources};
-use crate::plan::expect::{AccessExpect, AuditExpect, NodeExpect};
+use crate::plan::expect::objects::NodeExpect;
+use crate::plan::expect::{AccessExpect, AuditExpect};
 
 /// Checks verbs and resources of requests in the audit log.
 pub(in crate::scenario::rules) fn audit(required: &[AuditExpect], problems: &mut Problems<'_>) {
