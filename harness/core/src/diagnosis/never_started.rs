@@ -1,6 +1,7 @@
 //! After the script: a kubelet that nothing started.
 
 use super::facts::{Evidence, Facts, names};
+use super::nodeadm;
 use super::script_output::{last_complaint, shortened};
 use super::types::Finding;
 use super::user_data_start::faulty_part;
@@ -16,6 +17,7 @@ pub(super) fn kubelet_never_started(facts: &Facts<'_>) -> Option<Finding> {
     }
     dependency_failed(facts)
         .or_else(|| pre_command_failed(facts))
+        .or_else(|| nodeadm_ended(facts))
         .or_else(|| nothing_started_it(facts))
 }
 
@@ -54,6 +56,30 @@ fn pre_command_failed(facts: &Facts<'_>) -> Option<Finding> {
         Cause::KubeletNeverStarted,
         because,
         &Evidence::journal(at, line),
+        remedy,
+    )
+}
+
+/// A unit of nodeadm ended without an error that nodeadm itself reports, such as a panic.
+fn nodeadm_ended(facts: &Facts<'_>) -> Option<Finding> {
+    if nodeadm::is_called_by_script(facts) {
+        return None;
+    }
+    let is_of = |line: &JournalLine| line.unit.as_deref().is_some_and(|unit| unit.starts_with("nodeadm-"));
+    let is_end = |line: &JournalLine| line.by_systemd && line.message.contains("Main process exited");
+    let (at, end) = facts.journal().find(|(_, line)| is_of(line) && is_end(line))?;
+    let unit = end.unit.as_deref()?;
+    let own = facts
+        .journal()
+        .filter(|(_, line)| !line.by_systemd && line.unit.as_deref() == Some(unit));
+    let (at, last) = own.last().unwrap_or((at, end));
+    let because =
+        format!("nodeadm ended in {unit} without an error of its own, so nothing configured the kubelet");
+    let remedy = format!("read the journal of {unit} in the evidence folder");
+    facts.final_(
+        Cause::KubeletNeverStarted,
+        because,
+        &Evidence::journal(at, last),
         remedy,
     )
 }

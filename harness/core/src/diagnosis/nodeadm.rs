@@ -114,7 +114,8 @@ fn fatal<'a>(facts: &Facts<'a>) -> Option<(Millis, &'a JournalLine, String)> {
     errors(facts, FATAL).find(|(_, line, _)| !is_of_nodeadm(line))
 }
 
-fn is_called_by_script(facts: &Facts<'_>) -> bool {
+/// Whether the user data calls nodeadm itself.
+pub(super) fn is_called_by_script(facts: &Facts<'_>) -> bool {
     let is_script = |part: &Part| part.mime != MEDIA_TYPE;
     let calls = |part: &Part| String::from_utf8_lossy(&part.content).contains("nodeadm init");
     parts(facts).iter().any(|part| is_script(part) && calls(part))

@@ -137,6 +137,19 @@ fn of_nodeadm() -> Vec<Case> {
         )
         .user_data("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n")
         .plan(|plan| plan.image.name = "al2023".to_owned()),
+        Case::new(
+            "nodeadm that panics",
+            after_boot([
+                journal("nodeadm-config.service", "nodeadm", "panic: runtime error: index out of range"),
+                journal("nodeadm-config.service", "nodeadm", "goroutine 1 [running]:"),
+                systemd(
+                    "nodeadm-config.service",
+                    "nodeadm-config.service: Main process exited, code=exited, status=2/INVALIDARGUMENT",
+                ),
+                done("DataSourceEc2"),
+            ]),
+        )
+        .user_data(MISSPELT),
         Case::new("NodeConfig on al2", after_boot([done("DataSourceEc2")])).user_data(MISSPELT),
         failed("NodeConfig with a misspelt field", missing),
         failed(
