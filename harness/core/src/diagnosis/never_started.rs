@@ -65,7 +65,11 @@ fn nodeadm_ended(facts: &Facts<'_>) -> Option<Finding> {
     if nodeadm::is_called_by_script(facts) {
         return None;
     }
-    let is_of = |line: &JournalLine| line.unit.as_deref().is_some_and(|unit| unit.starts_with("nodeadm-"));
+    let is_of = |line: &JournalLine| {
+        line.unit
+            .as_deref()
+            .is_some_and(|unit| unit.starts_with("nodeadm-"))
+    };
     let is_end = |line: &JournalLine| line.by_systemd && line.message.contains("Main process exited");
     let (at, end) = facts.journal().find(|(_, line)| is_of(line) && is_end(line))?;
     let unit = end.unit.as_deref()?;

@@ -5,6 +5,9 @@ use super::version::Minor;
 /// Lines of a version and names.
 const TABLE: &str = include_str!("../../data/feature-gates.txt");
 
+/// The newest version whose gates are in the table.
+pub const GATES_UNTIL: Minor = Minor::new(36);
+
 /// All names with the first version that has them. A later version may lack a gate again.
 fn gates() -> impl Iterator<Item = (&'static str, Minor)> {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#'));

@@ -124,12 +124,78 @@ const COMMON: &[&str] = &[
     "--volume-stats-agg-period",
 ];
 
+/// Flags of at least one of these kubelets that no suggestion names: those of cAdvisor and of the log, and experiments.
+/// From `kubelet --help` of 1.20 and 1.36; cmd/kubelet/app/options of 1.21, of 1.23 to 1.32 and of 1.34 to 1.36 have no
+/// other flag for Linux.
+const OTHERS: &[&str] = &[
+    "--add-dir-header",
+    "--application-metrics-count-limit",
+    "--azure-container-registry-config",
+    "--boot-id-file",
+    "--container-hints",
+    "--containerd",
+    "--containerd-namespace",
+    "--docker",
+    "--docker-env-metadata-whitelist",
+    "--docker-only",
+    "--docker-root",
+    "--docker-tls",
+    "--docker-tls-ca",
+    "--docker-tls-cert",
+    "--docker-tls-key",
+    "--enable-cadvisor-json-endpoints",
+    "--enable-load-reader",
+    "--event-storage-age-limit",
+    "--event-storage-event-limit",
+    "--experimental-allocatable-ignore-eviction",
+    "--experimental-bootstrap-kubeconfig",
+    "--experimental-check-node-capabilities-before-mount",
+    "--experimental-kernel-memcg-notification",
+    "--experimental-logging-sanitization",
+    "--experimental-mounter-path",
+    "--global-housekeeping-interval",
+    "--help",
+    "--housekeeping-interval",
+    "--log-backtrace-at",
+    "--log-cadvisor-usage",
+    "--log-file-max-size",
+    "--log-json-info-buffer-size",
+    "--log-json-split-stream",
+    "--log-text-info-buffer-size",
+    "--log-text-split-stream",
+    "--machine-id-file",
+    "--max-housekeeping-interval",
+    "--one-output",
+    "--really-crash-for-testing",
+    "--redirect-container-streaming",
+    "--skip-headers",
+    "--skip-log-headers",
+    "--stderrthreshold",
+    "--storage-driver-buffer-duration",
+    "--storage-driver-db",
+    "--storage-driver-host",
+    "--storage-driver-password",
+    "--storage-driver-secure",
+    "--storage-driver-table",
+    "--storage-driver-user",
+    "--v",
+];
+
+/// The newest version whose flags are in the lists.
+pub const FLAGS_UNTIL: Minor = Minor::new(36);
+
 /// The flags that at least one version of the kubelet has.
 pub fn kubelet_flags() -> impl Iterator<Item = &'static str> + Clone {
     let of_some = differences()
         .iter()
         .filter(|row| row.what == DifferenceKind::KubeletFlag);
     COMMON.iter().copied().chain(of_some.map(|row| row.name))
+}
+
+/// Whether at least one kubelet from 1.20 to [`FLAGS_UNTIL`] has a flag.
+#[must_use]
+pub fn is_kubelet_flag(flag: &str) -> bool {
+    OTHERS.contains(&flag) || kubelet_flags().any(|known| known == flag)
 }
 
 /// The flag of a version of the kubelet that is most similar to an unknown one.
@@ -162,8 +228,34 @@ mod tests {
     }
 
     #[test]
+    fn a_flag_of_any_version_is_known() {
+        for flag in [
+            "--max-pods",
+            "--network-plugin",
+            "--housekeeping-interval",
+            "--v",
+            "--help",
+        ] {
+            assert!(is_kubelet_flag(flag), "{flag}");
+        }
+        for flag in [
+            "--shutdown-grace-period",
+            "--max-parallel-image-pulls",
+            "--max-pod",
+            "--",
+        ] {
+            assert!(!is_kubelet_flag(flag), "{flag}");
+        }
+        assert!(
+            OTHERS
+                .iter()
+                .all(|flag| !kubelet_flags().any(|known| known == *flag))
+        );
+    }
+
+    #[test]
     fn the_flags_are_sorted_and_common_to_all_versions() {
-        assert!(COMMON.is_sorted());
+        assert!(COMMON.is_sorted() && OTHERS.is_sorted());
         for flag in COMMON {
             assert!(
                 [20, 36]

@@ -34,8 +34,8 @@ pub use differences::{
     kubeadm_api, kubelet_config_map, kubelet_knows_flag, kubelet_reads, looks_again, newer_than,
     refuses_cgroup_v1, takes_config_dir, token_review_api,
 };
-pub use feature_gates::{feature_gates, gate_since, newer_gates};
-pub use kubelet_flags::{kubelet_flags, nearest_kubelet_flag};
+pub use feature_gates::{GATES_UNTIL, feature_gates, gate_since, newer_gates};
+pub use kubelet_flags::{FLAGS_UNTIL, is_kubelet_flag, kubelet_flags, nearest_kubelet_flag};
 pub(crate) use registered::{
     canonical_taint, labels_of_flag, labels_of_node, taint_texts, taints_of_node, value_of_flag,
 };

@@ -102,8 +102,11 @@ pub(super) const TABLE: &[Difference] = &{
         row(KubeletField, "memoryReservationPolicy", FIELDS).since(36),
         row(KubeletField, "tlsCurvePreferences", FIELDS).since(36),
         //
+        row(KubeletGate, "IPv6DualStack", REMOVED).until(24),
+        row(KubeletGate, "TTLAfterFinished", REMOVED).until(24),
         row(KubeletGate, "CSIMigration", REMOVED).until(26),
         row(KubeletGate, "CSIMigrationAWS", REMOVED).until(26),
+        row(KubeletGate, "EphemeralContainers", REMOVED).until(26),
         row(KubeletGate, "ExpandCSIVolumes", REMOVED).until(26),
         row(KubeletGate, "ExpandInUsePersistentVolumes", REMOVED).until(26),
         row(KubeletGate, "ExpandPersistentVolumes", REMOVED).until(26),
