@@ -16,6 +16,8 @@ const PARAMETERS: [&str; 2] = ["/aws/service/eks/", "/aws/service/bottlerocket/"
 
 /// The type of a machine for arm64 whose file states none.
 const ARM64_TYPE: &str = "m6g.large";
+/// The instance type of a managed node group that states none, by the API reference of EKS (CreateNodegroup).
+pub(crate) const GROUP_INSTANCE_TYPE: &str = "t3.medium";
 
 /// Whether a parameter of SSM names an AMI for arm64.
 pub(crate) fn is_for_arm64(image: &str) -> bool {
@@ -25,6 +27,17 @@ pub(crate) fn is_for_arm64(image: &str) -> bool {
 /// Whether an AMI type of the API of EKS is one for arm64.
 pub(crate) fn is_arm64_ami_type(ami_type: &str) -> bool {
     ami_type.contains("_ARM_64")
+}
+
+/// What EKS refuses of a new node group with this AMI type for which nothing states an instance type: the type of its
+/// default has another architecture.
+pub(crate) fn missing_type(ami_type: &str) -> Option<String> {
+    is_arm64_ami_type(ami_type).then(|| {
+        format!(
+            "EKS refuses the node group: neither it nor a launch template states an instance type, and the default {GROUP_INSTANCE_TYPE} \
+             has x86_64, which the AMI type {ami_type} does not allow; state one for arm64, such as {ARM64_TYPE}"
+        )
+    })
 }
 
 /// Gives a machine for arm64 a type that has it, if the file states none.
@@ -37,8 +50,13 @@ pub(crate) fn add_arm64_type(traits: &mut Traits) {
     traits.stand_ins.insert(text, StandIn::NotStated);
 }
 
+/// What is wrong with the AMI and the instance type of a machine.
+pub(crate) fn mismatch_of(traits: &Traits) -> Option<String> {
+    mismatch(traits.image_name.as_deref()?, traits.instance_type.as_deref()?)
+}
+
 /// What is wrong with an AMI that a parameter of SSM names and an instance type.
-pub(crate) fn mismatch(image: &str, instance_type: &str) -> Option<String> {
+fn mismatch(image: &str, instance_type: &str) -> Option<String> {
     let of_image = of_image(image)?;
     let of_type = &ec2_type(instance_type)?.architectures;
     (!of_type.iter().any(|one| one == of_image)).then(|| {
@@ -61,6 +79,17 @@ fn of_image(image: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_default_type_of_a_node_group_is_not_for_arm64() {
+        let architectures = &ec2_type(GROUP_INSTANCE_TYPE).unwrap().architectures;
+        assert!(!architectures.iter().any(|one| one == "arm64"));
+        for ami_type in ["AL2_ARM_64", "AL2023_ARM_64_STANDARD", "BOTTLEROCKET_ARM_64"] {
+            let problem = missing_type(ami_type).unwrap();
+            assert!(problem.contains(ami_type), "{problem}");
+        }
+        assert_eq!(missing_type("AL2023_x86_64_STANDARD"), None);
+    }
 
     #[test]
     fn an_instance_needs_an_ami_of_its_architecture() {

@@ -6,6 +6,9 @@ use crate::tree::{Tree, yaml};
 
 /// The group of nodes.
 pub(crate) const NODES: &str = "system:nodes";
+/// The ConfigMap with the roles that may use a cluster, and its namespace.
+pub(crate) const AWS_AUTH: &str = "aws-auth";
+const KUBE_SYSTEM: &str = "kube-system";
 
 const TYPES: [AccessEntryType; 5] = [
     AccessEntryType::Standard,
@@ -104,6 +107,26 @@ pub(crate) fn rows_of(text: &str) -> Option<Vec<AwsAuthRow>> {
     let rows: Vec<AwsAuthRow> = rows.collect();
     let is_open = |row: &AwsAuthRow| row.role_arn.contains(['$', '<', '{']);
     (!rows.iter().any(is_open)).then_some(rows)
+}
+
+/// The rows of each `aws-auth` among manifests, which lists of the CDK can hold. `None`: rows that are not known.
+pub(crate) fn maps_of(manifests: &[Tree]) -> Vec<Option<Vec<AwsAuthRow>>> {
+    let mut maps = Vec::new();
+    for manifest in manifests {
+        maps.extend(maps_of(manifest.items()));
+        if is_aws_auth(manifest) {
+            let text = manifest.text_at(&["data", "mapRoles"]);
+            maps.push(text.and_then(|text| rows_of(&text)));
+        }
+    }
+    maps
+}
+
+fn is_aws_auth(manifest: &Tree) -> bool {
+    let has = |path: &[&str], word: &str| manifest.text_at(path).as_deref() == Some(word);
+    let is_elsewhere =
+        manifest.at(&["metadata", "namespace"]).is_some() && !has(&["metadata", "namespace"], KUBE_SYSTEM);
+    has(&["kind"], "ConfigMap") && has(&["metadata", "name"], AWS_AUTH) && !is_elsewhere
 }
 
 /// The name of the role in an ARN, or in a path and a name. `None`: the ARN of something else.

@@ -1,4 +1,12 @@
 //! Manifests of Crossplane's provider for AWS, which generates its fields from those of Terraform's provider.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `references.rs` | which manifest another one means |
+//! | `outside.rs` | groups whose launch template or launch configuration is not in the file |
+
+mod outside;
+mod references;
 
 use std::collections::BTreeMap;
 
@@ -6,6 +14,8 @@ use crate::error::ImportError;
 use crate::machine::{FileFormat, Imported};
 use crate::terraform;
 use crate::tree::{Tree, TreeValue};
+use outside::outside;
+use references::{CrossplaneManifests, snake_case};
 
 /// Services, kinds, and the type of the resource in Terraform.
 const KINDS: &[(&str, &str, &str)] = &[
@@ -18,6 +28,8 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("autoscaling", "LaunchConfiguration", "aws_launch_configuration"),
     ("iam", "InstanceProfile", "aws_iam_instance_profile"),
     ("iam", "Role", "aws_iam_role"),
+    ("iam", "RolePolicy", "aws_iam_role_policy"),
+    ("iam", "RolePolicyAttachment", "aws_iam_role_policy_attachment"),
 ];
 
 /// Maps of a user's own keys. Any other map is a block, of which Terraform has a list.
@@ -47,12 +59,16 @@ pub(crate) fn composition(document: &Tree) -> ImportError {
 
 /// Reads a stream of manifests.
 pub(crate) fn read(manifests: &[&Tree]) -> Result<Imported, ImportError> {
-    let names = external_names(manifests);
+    let others = CrossplaneManifests::of(manifests);
     let resources: Vec<_> = manifests
         .iter()
-        .filter_map(|document| resource(document, &names))
+        .filter_map(|document| resource(document, &others))
         .collect();
-    terraform::read_resources(FileFormat::Crossplane, &resources)
+    let elsewhere = resources
+        .iter()
+        .filter_map(|resource| Some((resource.0.clone(), outside(resource)?)));
+    let elsewhere: BTreeMap<String, ImportError> = elsewhere.collect();
+    terraform::read_resources(FileFormat::Crossplane, &resources, &elsewhere)
 }
 
 /// The service in the API group of a manifest, such as `ec2`.
@@ -65,18 +81,8 @@ fn service(document: &Tree) -> Option<String> {
     Some(service.to_owned())
 }
 
-/// Names in AWS by the kind and the name of a manifest.
-fn external_names(manifests: &[&Tree]) -> BTreeMap<(String, String), String> {
-    let name = |document: &&Tree| {
-        let kind = document.text_at(&["kind"])?;
-        let external = document.text_at(&["metadata", "annotations", "crossplane.io/external-name"])?;
-        Some(((kind, document.text_at(&["metadata", "name"])?), external))
-    };
-    manifests.iter().filter_map(name).collect()
-}
-
 /// The address, the type and the values of the resource of Terraform that a manifest stands for.
-fn resource(document: &Tree, names: &BTreeMap<(String, String), String>) -> Option<(String, String, Tree)> {
+fn resource(document: &Tree, manifests: &CrossplaneManifests<'_>) -> Option<(String, String, Tree)> {
     let (service, kind) = (service(document)?, document.text_at(&["kind"])?);
     let (.., type_name) = KINDS
         .iter()
@@ -86,16 +92,32 @@ fn resource(document: &Tree, names: &BTreeMap<(String, String), String>) -> Opti
         .iter()
         .find_map(|key| document.text_at(&["metadata", key]))
         .unwrap_or_else(|| "unnamed".to_owned());
-    let external = names.get(&(kind.clone(), own.clone())).unwrap_or(&own);
-    let mut values = values(provided, names);
-    let mut state_if_missing = |key: &str, text: &str| {
-        if !values.iter().any(|(name, _)| name == key) {
-            values.push((key.to_owned(), provided.replaced_by_text(text)));
+    let external = manifests.external_name(&kind, &own).unwrap_or(&own);
+    let mut values = values(provided, document, manifests);
+    let mut add_if_missing = |key: String, value: Tree| {
+        if !values.iter().any(|(name, _)| *name == key) {
+            values.push((key, value));
         }
     };
-    // References name manifests, and the readers of Terraform compare ids.
-    state_if_missing("id", &own);
-    state_if_missing("name", external);
+    // What a resource has only when it is created.
+    if let Some(initial) = document.at(&["spec", "initProvider"]) {
+        for (key, value) in self::values(initial, document, manifests) {
+            add_if_missing(key, value);
+        }
+    }
+    let mut state_if_missing =
+        |key: &str, text: &str| add_if_missing(key.to_owned(), provided.replaced_by_text(text));
+    // References name manifests, and the readers of Terraform compare ids. AWS gives a launch template its id.
+    match kind.as_str() {
+        "LaunchTemplate" => {
+            state_if_missing("id", external);
+            state_if_missing("name", &own);
+        }
+        _ => {
+            state_if_missing("id", &own);
+            state_if_missing("name", external);
+        }
+    }
     if kind == "NodeGroup" {
         state_if_missing("node_group_name", external);
     }
@@ -104,27 +126,28 @@ fn resource(document: &Tree, names: &BTreeMap<(String, String), String>) -> Opti
 }
 
 /// The fields in Terraform's words, with what references mean.
-fn values(tree: &Tree, names: &BTreeMap<(String, String), String>) -> Vec<(String, Tree)> {
+fn values(tree: &Tree, document: &Tree, manifests: &CrossplaneManifests<'_>) -> Vec<(String, Tree)> {
     let mut values = Vec::new();
     for (key, value) in tree.entries() {
-        let key = snake_case(key);
-        match key.strip_suffix("_ref").zip(value.text_at(&["name"])) {
-            Some((field, name)) => {
-                let cluster = ("Cluster".to_owned(), name.clone());
-                let meant = match field {
-                    "cluster_name" => names.get(&cluster).unwrap_or(&name),
-                    _ => &name,
-                };
-                values.push((field.to_owned(), value.replaced_by_text(meant)));
-            }
-            None => values.push((key.clone(), block(&key, value, names))),
+        let name = snake_case(key);
+        let Some(reference) = manifests.reference(document, tree, (key.as_str(), value)) else {
+            let block = block(&name, value, document, manifests);
+            values.push((name, block));
+            continue;
+        };
+        if let Some(meant) = reference.meant {
+            values.push((reference.field, value.replaced_by_text(&meant)));
+        }
+        if reference.is_missing {
+            let block = block(&name, value, document, manifests);
+            values.push((name, block));
         }
     }
     values
 }
 
-fn block(key: &str, value: &Tree, names: &BTreeMap<(String, String), String>) -> Tree {
-    let map = |tree: &Tree| tree.replaced(TreeValue::Map(values(tree, names)));
+fn block(key: &str, value: &Tree, document: &Tree, manifests: &CrossplaneManifests<'_>) -> Tree {
+    let map = |tree: &Tree| tree.replaced(TreeValue::Map(values(tree, document, manifests)));
     match &value.value {
         TreeValue::Map(_) if !OWN_KEYS.contains(&key) => value.replaced(TreeValue::List(vec![map(value)])),
         TreeValue::List(items) => {
@@ -133,16 +156,4 @@ fn block(key: &str, value: &Tree, names: &BTreeMap<(String, String), String>) ->
         }
         _ => value.clone(),
     }
-}
-
-/// Such as `http_put_response_hop_limit` of `httpPutResponseHopLimit`.
-fn snake_case(key: &str) -> String {
-    let mut name = String::new();
-    for letter in key.chars() {
-        if letter.is_ascii_uppercase() {
-            name.push('_');
-        }
-        name.push(letter.to_ascii_lowercase());
-    }
-    name
 }

@@ -7,15 +7,12 @@ use nodejoin_core::plan::Tokens;
 use crate::architecture;
 use crate::error::ImportError;
 use crate::group_refusals::{Spelling, notes_of_template};
-use crate::instance_values::InstanceValues;
+use crate::instance_values::{InstanceValues, misspelt_size};
 use crate::machine::{FileFormat, LaunchTemplateVersion, Machine, ManagedNodeGroup, Traits};
 use crate::reading::Reading;
 use crate::text::from_base64;
 use crate::tree::Tree;
-use crate::words::{ami_id, arn_parts, family_of_image, stand_ins_of_image, version_of_image};
-
-/// The instance type of a managed node group that states none.
-const GROUP_INSTANCE_TYPE: &str = "t3.medium";
+use crate::words::{CLUSTER_TAG, ami_id, arn_parts, family_of_image, stand_ins_of_image, version_of_image};
 
 /// The word in the first version of a launch template that Rancher creates, because templates cannot be empty.
 const PLACEHOLDER: &str = "placeholder";
@@ -98,17 +95,16 @@ pub(crate) fn launch_template(name: &str, data: &Tree) -> Result<Machine, Import
     Ok(machine)
 }
 
-/// What EC2 refuses of the AMI, the instance type and the metadata options.
+/// What EC2 refuses of the AMI, the instance type, the metadata options and the instance profile.
 fn refused_values(data: &Tree) -> Vec<String> {
-    let (image, instance_type) = (data.text_at(&["ImageId"]), data.text_at(&["InstanceType"]));
-    let types = image.as_deref().zip(instance_type.as_deref());
-    let mismatch = types.and_then(|(image, instance_type)| architecture::mismatch(image, instance_type));
+    let text = |path: &[&str]| data.at(path).and_then(Tree::text);
     let values = InstanceValues {
-        image: image.as_deref(),
-        instance_type: instance_type.as_deref(),
-        http_tokens: data.at(&["MetadataOptions", "HttpTokens"]).and_then(Tree::text),
+        image: text(&["ImageId"]),
+        instance_type: text(&["InstanceType"]),
+        http_tokens: text(&["MetadataOptions", "HttpTokens"]),
+        profile_name: text(&["IamInstanceProfile", "Name"]),
     };
-    mismatch.into_iter().chain(values.problems()).collect()
+    values.problems()
 }
 
 /// An AMI for arm64 does not start on the default type.
@@ -128,7 +124,7 @@ pub(crate) fn add_group_type(traits: &mut Traits, instance_types: &[String], is_
     match instance_types.first() {
         Some(first) => traits.instance_type = Some(first.clone()),
         None if is_arm64 => architecture::add_arm64_type(traits),
-        None => traits.instance_type = Some(GROUP_INSTANCE_TYPE.to_owned()),
+        None => traits.instance_type = Some(architecture::GROUP_INSTANCE_TYPE.to_owned()),
     }
 }
 
@@ -306,6 +302,7 @@ pub(crate) fn traits(data: &Tree) -> Traits {
     Traits {
         ami_family: image.as_deref().and_then(family_of_image),
         ami_id: image.as_deref().map(ami_id),
+        image_name: image.clone(),
         instance_type: data.text_at(&["InstanceType"]),
         instance_profile: data
             .text_at(&["IamInstanceProfile", "Arn"])
@@ -397,6 +394,24 @@ pub(crate) fn add_group_tags(traits: &mut Traits, tags: &[Tree], [key, value, pr
     }
 }
 
+/// Adds what EC2 refuses of the instance types of a mixed group. Some can have a launch template of their own, and so
+/// another AMI. `keys`: those of a type and of its launch template.
+pub(crate) fn check_overrides(machine: &mut Machine, overrides: &[Tree], [name, template]: [&str; 2]) {
+    let names = overrides.iter().filter_map(|one| one.text_at(&[name]));
+    for problem in names.filter_map(|name| misspelt_size(&name)) {
+        if !machine.problems.contains(&problem) {
+            machine.problems.push(problem);
+        }
+    }
+    let is_given = |tree: &Tree| !tree.items().is_empty() || !tree.entries().is_empty();
+    if overrides
+        .iter()
+        .any(|one| one.get(template).is_some_and(is_given))
+    {
+        machine.traits.image_name = None;
+    }
+}
+
 /// Whether an Auto Scaling group starts spot instances alone, by the distribution of its mixed instances. `base` and
 /// `above`: the keys of the number of on-demand instances, which is 0 by default, and of their share above it, which is
 /// 100 by default.
@@ -408,7 +423,7 @@ pub(crate) fn is_all_spot(distribution: Option<&Tree>, [base, above]: [&str; 2])
 
 /// Whether a tag of an instance names a cluster.
 pub(crate) fn names_cluster(tags: &BTreeMap<String, String>) -> bool {
-    tags.keys().any(|key| key.starts_with("kubernetes.io/cluster/"))
+    tags.keys().any(|key| key.starts_with(CLUSTER_TAG))
 }
 
 /// Most instances of a file are not nodes: one without signs of a cluster is not tried. `tags` are its own.

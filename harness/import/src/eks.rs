@@ -348,7 +348,7 @@ fn states_max_pods(machine: &Machine) -> bool {
     documents.into_iter().any(|document| document.at(&path).is_some())
 }
 
-/// The settings of the file, with those that EKS adds.
+/// The settings of the file, with those that EKS adds: by its documentation, those of the file override them.
 fn settings(machine: &Machine, own: &EksPart) -> Result<Vec<u8>, ImportError> {
     let bytes = machine.user_data.clone().unwrap_or_default();
     let mut table = match machine.system {
@@ -362,7 +362,7 @@ fn settings(machine: &Machine, own: &EksPart) -> Result<Vec<u8>, ImportError> {
         ("cluster-name", own.name()),
         ("cluster-dns-ip", own.dns_ip()),
     ] {
-        kubernetes.insert(key.to_owned(), value.into());
+        kubernetes.entry(key).or_insert_with(|| value.into());
     }
     if let Some(max_pods) = own.max_pods {
         kubernetes

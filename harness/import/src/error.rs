@@ -100,6 +100,30 @@ pub enum ImportError {
 }
 
 impl ImportError {
+    /// The launch configuration with the user data of a group is not in the file.
+    pub(crate) fn in_launch_configuration(line: Option<usize>, owner: String, name: &str) -> Self {
+        Self::UserDataElsewhere {
+            line,
+            owner,
+            place: format!("launch configuration `{name}`"),
+            hint: format!(
+                "give the output of `aws autoscaling describe-launch-configurations --launch-configuration-names {name}`"
+            ),
+        }
+    }
+
+    /// The launch template with the user data of a group is not in the file, which does not tell which one it is.
+    /// `until`: when its tool knows it.
+    pub(crate) fn in_unknown_template(line: Option<usize>, owner: String, until: &str) -> Self {
+        Self::UserDataElsewhere {
+            line,
+            owner,
+            place: format!("a launch template that is unknown until {until}"),
+            hint: "try the file that defines it, or give the output of `aws ec2 describe-launch-template-versions`"
+                .to_owned(),
+        }
+    }
+
     /// Whether the file is to be corrected: its tool, or the node, would not accept it.
     #[must_use]
     pub fn is_mistake(&self) -> bool {

@@ -1,6 +1,7 @@
 //! What EKS refuses of a managed node group with a launch template, by its API reference and its user guide.
 
 use crate::error::ImportError;
+use crate::group_values::{LISTS, MAPPINGS, wrong_shape};
 use crate::tree::Tree;
 
 /// The AMI type that EKS accepts for a launch template with an AMI.
@@ -222,4 +223,15 @@ pub(crate) fn notes_of_template(template: &Tree, spelling: Spelling) -> Vec<Stri
         )
     };
     broken.map(note).collect()
+}
+
+/// The problems of properties of a node group that have another shape than EKS takes. `group`: as it is written.
+pub(crate) fn wrong_shapes(group: &Tree, spelling: Spelling) -> Vec<String> {
+    let shapes = LISTS.map(|name| (name, true)).into_iter();
+    let shapes = shapes.chain(MAPPINGS.map(|name| (name, false)));
+    let problems = shapes.filter_map(|(name, is_list)| {
+        let name = spelling.of(name);
+        wrong_shape(&name, group.get(&name)?, is_list)
+    });
+    problems.collect()
 }

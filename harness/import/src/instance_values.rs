@@ -21,6 +21,8 @@ pub(crate) struct InstanceValues<'a> {
     pub(crate) image: Option<&'a str>,
     pub(crate) instance_type: Option<&'a str>,
     pub(crate) http_tokens: Option<&'a str>,
+    /// The instance profile in a field for its name.
+    pub(crate) profile_name: Option<&'a str>,
 }
 
 impl InstanceValues<'_> {
@@ -31,6 +33,7 @@ impl InstanceValues<'_> {
             self.image.and_then(ended_al2),
             self.instance_type.and_then(misspelt_size),
             self.http_tokens.and_then(unknown_tokens),
+            self.profile_name.and_then(arn_as_name),
         ];
         problems.into_iter().flatten().collect()
     }
@@ -58,7 +61,7 @@ fn ended_al2(image: &str) -> Option<String> {
 }
 
 /// A size that differs in its number alone can be newer.
-fn misspelt_size(instance_type: &str) -> Option<String> {
+pub(crate) fn misspelt_size(instance_type: &str) -> Option<String> {
     let (family, size) = instance_type.split_once('.')?;
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if family.is_empty() || !instance_type.replacen('.', "", 1).chars().all(is_plain) {
@@ -80,6 +83,13 @@ fn unknown_tokens(tokens: &str) -> Option<String> {
     let is_word = tokens.chars().all(|c| c.is_ascii_alphabetic());
     (is_word && !TOKENS.contains(&tokens)).then(|| {
         format!("EC2 starts no instance: `{tokens}` is not a value for the tokens of the metadata; write `required` or `optional`")
+    })
+}
+
+/// EC2 answers `Invalid IAM Instance Profile name`. A launch configuration takes an ARN in this field, too.
+fn arn_as_name(profile: &str) -> Option<String> {
+    (profile.starts_with("arn:") && profile.contains(":instance-profile/")).then(|| {
+        format!("EC2 starts no instance: the name of the instance profile is an ARN, `{profile}`; write it as the ARN, or the name alone")
     })
 }
 
@@ -137,6 +147,19 @@ mod tests {
             "m5",
         ] {
             assert_eq!(misspelt_size(instance_type), None, "{instance_type}");
+        }
+    }
+
+    #[test]
+    fn the_arn_of_an_instance_profile_is_not_its_name() {
+        let arn = "arn:aws:iam::111122223333:instance-profile/nodes";
+        let problem = arn_as_name(arn).unwrap_or_default();
+        assert!(
+            problem.contains(&format!("the name of the instance profile is an ARN, `{arn}`")),
+            "{problem}"
+        );
+        for profile in ["nodes", "eks/nodes", "${PROFILE}"] {
+            assert_eq!(arn_as_name(profile), None, "{profile}");
         }
     }
 

@@ -16,6 +16,11 @@ pub(crate) fn unwrapped(bytes: &[u8]) -> Result<(Vec<u8>, Vec<String>), ImportEr
             "the file is a text as `terraform output` prints it without `-raw`: what is inside is tried";
         notes.push(note.to_owned());
         bytes = text.into_bytes();
+    } else if let Some(text) = unescaped(&bytes) {
+        let note = "the file is one line with `\\n` in place of line ends, as a string of JSON has it: what it stands for is tried, and an \
+                    instance that gets the file as it is runs nothing of it";
+        notes.push(note.to_owned());
+        bytes = text.into_bytes();
     }
     for _ in 0..LAYERS {
         if let Some(decoded) = text::decoded(&bytes).filter(|decoded| is_known(decoded)) {
@@ -50,6 +55,34 @@ fn printed_text(bytes: &[u8]) -> Result<Option<String>, ImportError> {
         Ok(output) => terraform::printed_text(output),
         Err(_) => Ok(None),
     }
+}
+
+/// The user data in a line with the escapes of JSON and without its quotes.
+fn unescaped(bytes: &[u8]) -> Option<String> {
+    const BEGINS: [&str; 4] = [
+        "#!/",
+        "#cloud-config\\n",
+        "MIME-Version:",
+        "Content-Type: multipart/",
+    ];
+    let text = std::str::from_utf8(bytes).ok()?.trim();
+    let is_user_data = BEGINS.iter().any(|begin| text.starts_with(begin));
+    if !is_user_data || text.contains('\n') || !text.contains("\\n") {
+        return None;
+    }
+    let mut plain = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (letter == '\\').then(|| letters.next()).flatten() {
+            None => plain.push(letter),
+            Some('n') => plain.push('\n'),
+            Some('r') => plain.push('\r'),
+            Some('t') => plain.push('\t'),
+            Some(escaped @ ('"' | '\\')) => plain.push(escaped),
+            Some(other) => plain.extend([letter, other]),
+        }
+    }
+    Some(plain)
 }
 
 /// What nodeadm reads in base64 of base64.

@@ -23,6 +23,7 @@
 //! | `bottlerocket`, `windows` | check user data of these systems, and translate settings of Bottlerocket |
 //! | `known_fields` | the fields of files whose tools refuse others |
 //! | `instance_values` | values of launch templates that EC2 refuses |
+//! | `group_values` | values of managed node groups that EKS refuses |
 //! | `group_refusals` | what EKS refuses of a node group with a launch template |
 //! | `scope` | tools whose nodes do not join by user data of EKS |
 //! | `text` | files that are user data themselves |
@@ -35,9 +36,13 @@
 //! | `toml_table` | settings of Bottlerocket as tables |
 //! | `eks` | the part that EKS appends in a managed node group |
 //! | `template` | files that a tool has not rendered yet |
+//! | `template_directives` | lines of user data that only a template engine evaluates |
+//! | `template_fragment` | `UserData` of CloudFormation without a template |
 //! | `other_text` | files of no known tool that contain user data |
-//! | `reading` | collects machines |
+//! | `amazon_linux` | AMIs of Amazon Linux that are not those of EKS |
 //! | `architecture` | the architecture of an AMI and of its instance type |
+//! | `reading` | collects machines |
+//! | `scaling_groups` | Auto Scaling groups of one launch template |
 //! | `ec2` | launch template versions, instance attributes, launch configurations |
 //! | `karpenter` | EC2NodeClass with NodePool |
 //! | `eksctl` | node groups of a ClusterConfig |
@@ -50,17 +55,20 @@
 //! | `ack` | manifests with the fields of AWS' APIs, as a template of CloudFormation |
 //! | `layers` | base64 and gzip around a file |
 //! | `manifest_values` | `$NAME` in manifests |
+//! | `clusterctl` | names in templates of clusterctl |
 //! | `recognize` | finds the format of a file and calls its reader |
 //! | `adopt` | turns a machine into a scenario |
 //! | `disk` | the files of scenarios, with those of other tools |
 
 mod ack;
 mod adopt;
+mod amazon_linux;
 mod architecture;
 mod bottlerocket;
 mod cloudformation;
 mod cluster_access;
 mod cluster_api;
+mod clusterctl;
 mod crossplane;
 mod disk;
 mod ec2;
@@ -69,6 +77,7 @@ mod eksctl;
 mod error;
 mod go_mime;
 mod group_refusals;
+mod group_values;
 mod here_document;
 mod input;
 mod instance_types;
@@ -88,9 +97,12 @@ mod rancher;
 mod reading;
 mod recognize;
 mod role_rights;
+mod scaling_groups;
 mod scope;
 mod source_lines;
 mod template;
+mod template_directives;
+mod template_fragment;
 mod template_stack;
 mod terraform;
 #[cfg(test)]

@@ -220,6 +220,8 @@ pub enum CapacityType {
 pub struct Traits {
     pub ami_family: Option<AmiFamily>,
     pub ami_id: Option<String>,
+    /// The name of the AMI or of its parameter of SSM, if the file has it.
+    pub image_name: Option<String>,
     /// The Kubernetes version in the name of the AMI, such as `1.33`.
     pub image_version: Option<String>,
     pub instance_type: Option<String>,

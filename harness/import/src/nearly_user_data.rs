@@ -1,5 +1,5 @@
-//! Texts that are almost user data: a NodeConfig of another API group, settings of Bottlerocket below another name,
-//! and bytes that are not UTF-8.
+//! Texts that are almost user data: a NodeConfig of another API group, settings of Bottlerocket below another name, an
+//! indented MIME message, and bytes that are not UTF-8.
 
 use crate::error::ImportError;
 use crate::known_fields::meant;
@@ -51,6 +51,33 @@ pub(crate) fn misspelt_settings(content: &str) -> Option<ImportError> {
             "Bottlerocket rejects the user data: it has a table `{name}` and none with the name `settings`"
         ),
         hint: "write `[settings.kubernetes]`".to_owned(),
+    })
+}
+
+/// A MIME message whose lines begin with blanks, as a here-document of another file has it. Python takes the first line
+/// for the rest of one before it, and finds no header.
+pub(crate) fn indented_message(content: &str) -> Option<ImportError> {
+    let mut lines = (1..)
+        .zip(content.lines())
+        .filter(|(_, line)| !line.trim().is_empty());
+    let (number, first) = lines.next()?;
+    let header = first.trim_start();
+    let is_header = ["mime-version:", "content-type: multipart/"]
+        .iter()
+        .any(|begin| header.to_ascii_lowercase().starts_with(begin));
+    let blanks = first.len() - header.len();
+    if !is_header || blanks == 0 || !lines.all(|(_, line)| line.starts_with([' ', '\t'])) {
+        return None;
+    }
+    Some(ImportError::Invalid {
+        line: Some(number),
+        column: None,
+        problem: "the MIME message is indented: cloud-init finds no header in it, takes it for plain text and runs nothing of it"
+            .to_owned(),
+        hint: format!(
+            "remove the first {blanks} characters of each line, as `cut -c{}-` does",
+            blanks + 1
+        ),
     })
 }
 

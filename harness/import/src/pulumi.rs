@@ -5,14 +5,18 @@
 //! | `resource.rs` | the resources of a stack or preview, and their providers |
 //! | `machines.rs` | launch templates, launch configurations, instances |
 //! | `groups.rs` | node groups and Auto Scaling groups |
+//! | `role.rs` | the role of an instance profile or of a node group |
+//! | `group_checks.rs` | what EKS refuses of a node group |
 //! | `cluster.rs` | the cluster of a machine |
 //! | `access.rs` | who may join the cluster |
 
 mod access;
 mod cluster;
+mod group_checks;
 mod groups;
 mod machines;
 mod resource;
+mod role;
 
 use crate::error::ImportError;
 use crate::machine::{FileFormat, Imported};

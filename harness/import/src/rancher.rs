@@ -3,9 +3,10 @@
 use nodejoin_core::plan::aws::IpFamily;
 
 use crate::error::ImportError;
+use crate::group_values::GroupValues;
 use crate::instance_types::max_pods;
 use crate::known_fields::KnownFields;
-use crate::machine::{CapacityType, FileFormat, Imported, Machine, ManagedNodeGroup, Traits};
+use crate::machine::{AmiFamily, CapacityType, FileFormat, Imported, Machine, ManagedNodeGroup, Traits};
 use crate::reading::Reading;
 use crate::text::beginning;
 use crate::tree::Tree;
@@ -13,6 +14,9 @@ use crate::words::{list, texts};
 
 /// Words that Rancher demands in user data.
 const DEMANDED: &str = "Content-Type: multipart/mixed";
+/// Why the AMI is one of AL2023 (eks-operator fb28a54c, cb550c15).
+const AMI_TYPE: &str = "Rancher chooses the AMI type, one of AL2023: its eks-operator does since v1.9.0, with `gpu` since v1.10.1, and chose \
+                        one of AL2 before (`--with 'image: al2'`)";
 
 const NODE_GROUP: KnownFields = KnownFields {
     place: "a node group of an EKSClusterConfig",
@@ -92,9 +96,12 @@ fn machine(name: &str, spec: &Tree, group: &Tree) -> Result<Machine, ImportError
         user_data: text.map(String::into_bytes),
         traits: traits(spec, group),
         notes,
+        problems: values(spec, group).problems(),
         ..Machine::default()
     };
     if machine.traits.ami_id.is_none() {
+        machine.traits.ami_family = Some(AmiFamily::Al2023);
+        machine.notes.push(AMI_TYPE.to_owned());
         machine.managed = Some(managed(name, &machine, group));
     }
     Ok(machine)
@@ -104,6 +111,7 @@ fn traits(spec: &Tree, group: &Tree) -> Traits {
     let mut traits = Traits {
         ami_id: group.text_at(&["imageId"]),
         instance_type: instance_type(group),
+        is_spot: is_spot(group),
         region: spec.text_at(&["region"]),
         role: group.text_at(&["nodeRole"]),
         tags: texts(group.get("resourceTags")),
@@ -120,11 +128,37 @@ fn traits(spec: &Tree, group: &Tree) -> Traits {
     traits
 }
 
+/// What the group states in the words of EKS. Rancher chooses its AMI type.
+fn values(spec: &Tree, group: &Tree) -> GroupValues {
+    let is_true = |key: &str| group.get(key).is_some_and(Tree::is_true);
+    let ami_type = match (is_true("arm"), is_true("gpu")) {
+        (true, _) => "AL2023_ARM_64_STANDARD",
+        (false, true) => "AL2023_x86_64_NVIDIA",
+        (false, false) => "AL2023_x86_64_STANDARD",
+    };
+    let instance_types = match &spot_types(group)[..] {
+        [] => group.text_at(&["instanceType"]).into_iter().collect(),
+        types => types.to_vec(),
+    };
+    GroupValues {
+        ami_type: group.get("imageId").is_none().then(|| ami_type.to_owned()),
+        version: group.text_at(&["version"]),
+        cluster_version: spec.text_at(&["kubernetesVersion"]),
+        instance_types,
+        labels: texts(group.get("labels")),
+        role: group.text_at(&["nodeRole"]),
+        ..GroupValues::default()
+    }
+}
+
 /// The types of spot instances, for which Rancher does not read `instanceType`.
 fn spot_types(group: &Tree) -> Vec<String> {
-    let is_spot = group.get("requestSpotInstances").is_some_and(Tree::is_true);
     let types = list(group.items_at(&["spotInstanceTypes"]));
-    types.into_iter().filter(|_| is_spot).collect()
+    types.into_iter().filter(|_| is_spot(group)).collect()
+}
+
+fn is_spot(group: &Tree) -> bool {
+    group.get("requestSpotInstances").is_some_and(Tree::is_true)
 }
 
 /// Of several types, the one with the fewest pods: EKS takes its number for all nodes.
@@ -135,7 +169,6 @@ fn instance_type(group: &Tree) -> Option<String> {
 }
 
 fn managed(name: &str, machine: &Machine, group: &Tree) -> ManagedNodeGroup {
-    let is_spot = group.get("requestSpotInstances").is_some_and(Tree::is_true);
     let of_spot = spot_types(group);
     let types = match of_spot.is_empty() {
         true => machine.traits.instance_type.iter().cloned().collect(),
@@ -145,7 +178,7 @@ fn managed(name: &str, machine: &Machine, group: &Tree) -> ManagedNodeGroup {
         name: Some(name.to_owned()),
         labels: machine.traits.labels.clone(),
         taints: Vec::new(),
-        capacity_type: Some(if is_spot {
+        capacity_type: Some(if is_spot(group) {
             CapacityType::Spot
         } else {
             CapacityType::OnDemand

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::architecture;
 use crate::error::ImportError;
 use crate::machine::{AmiFamily, FileFormat, Imported, Machine, UnreadMachine};
 use crate::nodeadm_base64;
@@ -35,6 +36,10 @@ impl Reading {
         self.machines.is_empty() && self.unread.is_empty()
     }
 
+    pub(crate) fn machine_count(&self) -> usize {
+        self.machines.len()
+    }
+
     pub(crate) fn has_machines(&self) -> bool {
         !self.machines.is_empty()
     }
@@ -44,6 +49,9 @@ impl Reading {
         match machine.and_then(described) {
             Ok(mut machine) => {
                 machine.name = self.unique(&machine.name);
+                machine
+                    .problems
+                    .extend(architecture::mismatch_of(&machine.traits));
                 self.machines.push(machine);
             }
             Err(error) => {

@@ -9,13 +9,14 @@ use crate::error::ImportError;
 use crate::input::Import;
 use crate::layers::unwrapped;
 use crate::machine::{FileFormat, Imported, UnreadMachine};
-use crate::nearly_user_data::{misspelt_settings, node_config_of_other_group, not_utf8};
+use crate::nearly_user_data::{indented_message, misspelt_settings, node_config_of_other_group, not_utf8};
 use crate::other_text::Printer;
 use crate::source_lines::{in_file, of_user_data};
+use crate::template_fragment::TemplateFragment;
 use crate::tree::{Tree, json};
 use crate::{
-    ack, cloudformation, cluster_api, crossplane, ec2, eksctl, karpenter, manifest_values, mime, other_text,
-    pulumi, rancher, scope, template, terraform, text,
+    ack, cloudformation, cluster_api, clusterctl, crossplane, ec2, eksctl, karpenter, manifest_values, mime,
+    other_text, pulumi, rancher, scope, template, template_directives, template_fragment, terraform, text,
 };
 
 /// Reads the machines that a file defines.
@@ -86,6 +87,9 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
     }
     let body = content.trim_start_matches('\u{feff}').trim_start();
     template::check_program(input.name, body)?;
+    if let Some(error) = indented_message(content) {
+        return Err(error);
+    }
     let can_be_source = match text::format(content) {
         None | Some(FileFormat::BottlerocketSettings) => true,
         // A message in a text of a program.
@@ -95,7 +99,7 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
         template::check(input.name, body)?;
     }
     if text::format(content).is_some() {
-        template::check_directives(content)?;
+        template_directives::check_user_data(input.name, content)?;
         return user_data(input, bytes, content);
     }
     if is_json(body) && !other_text::is_console(body) {
@@ -106,6 +110,9 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
     let is_config = content
         .lines()
         .any(|line| line.starts_with("apiVersion: node.eks.aws/"));
+    if documents.is_err() && (is_config || is_yaml(body)) {
+        template_directives::check_yaml(input.name, content)?;
+    }
     if documents.is_err() && is_config && is_printed(content) {
         return whole_file(input, bytes, content, FileFormat::NodeConfig);
     }
@@ -130,7 +137,10 @@ fn of_text(input: &Import<'_>, bytes: &[u8]) -> Result<Imported, ImportError> {
         |document: &Tree| (document.is_map() && has_names(document)) || !document.items().is_empty();
     match documents {
         Ok((documents, _)) if !documents.is_empty() && documents.iter().all(is_document) => {
-            Err(other_documents(input, &documents, Printer::Yq, content))
+            match &documents[..] {
+                [document] if template_fragment::is_fragment(document) => fragment(input, document),
+                _ => Err(other_documents(input, &documents, Printer::Yq, content)),
+            }
         }
         Ok(_) | Err(_) => user_data(input, bytes, content),
     }
@@ -144,6 +154,7 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
     {
         return whole_file(input, content.as_bytes(), content, FileFormat::NodeConfig);
     }
+    let is_template = clusterctl::is_template(content);
     // CloudFormation and its like have parameters instead.
     let filled_documents: Vec<Tree> = documents
         .iter()
@@ -155,20 +166,19 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
         true => (documents, content.to_owned()),
         false => (filled_documents, filled(content, input.set)),
     };
-    // `kubectl get -o yaml` prints a list.
-    let manifests: Vec<&Tree> = documents
-        .iter()
-        .flat_map(|document| match api(document).as_str() {
-            "v1" if document.get("items").is_some() => document.items_at(&["items"]).iter().collect(),
-            _ => vec![document],
-        })
-        .collect();
-    template::check_manifests(
-        &content,
-        manifests
-            .iter()
-            .any(|document| cluster_api::is_manifest(document)),
-    )?;
+    let is_of_cluster_api = manifests_of(&documents).into_iter().any(cluster_api::is_manifest);
+    let (documents, content) = match is_template && is_of_cluster_api {
+        true => {
+            let fill = |text: &str| clusterctl::with_defaults(text, input.set);
+            let documents = documents.iter().map(|document| document.with_texts(&fill));
+            (documents.collect(), fill(&content))
+        }
+        false => (documents, content),
+    };
+    let manifests = manifests_of(&documents);
+    if is_of_cluster_api {
+        clusterctl::check(&content)?;
+    }
     // Other tools fill in such names themselves.
     let is_of_tool = |document: &&Tree| {
         let is_of_one = [
@@ -198,6 +208,21 @@ fn of_documents(input: &Import<'_>, documents: Vec<Tree>, content: &str) -> Resu
         return found.map_err(|error| other_text::with_place(error, document, printer, input.name));
     }
     Err(other_documents(input, &documents, printer, &content))
+}
+
+/// The manifests in documents: `kubectl get -o yaml` prints a list.
+fn manifests_of(documents: &[Tree]) -> Vec<&Tree> {
+    let is_list = |document: &Tree| {
+        let api = document.text_at(&["apiVersion"]);
+        api.as_deref() == Some("v1") && document.get("items").is_some()
+    };
+    documents
+        .iter()
+        .flat_map(|document| match is_list(document) {
+            true => document.items_at(&["items"]).iter().collect(),
+            false => vec![document],
+        })
+        .collect()
 }
 
 fn other_documents(input: &Import<'_>, documents: &[Tree], printer: Printer, content: &str) -> ImportError {
@@ -254,6 +279,9 @@ fn of_manifests(input: &Import<'_>, manifests: &[&Tree]) -> Option<Result<Import
 
 /// A file with one JSON or YAML document.
 fn of_document(input: &Import<'_>, document: &Tree) -> Option<Result<Imported, ImportError>> {
+    if template_fragment::is_fragment(document) {
+        return Some(fragment(input, document));
+    }
     if let Some(versions) = document.get("LaunchTemplateVersions") {
         return Some(launch_template_versions(versions.items()));
     }
@@ -268,7 +296,8 @@ fn of_document(input: &Import<'_>, document: &Tree) -> Option<Result<Imported, I
     if let Some(error) = ec2::without_user_data(document) {
         return Some(Err(error));
     }
-    if document.get("UserData").is_some_and(Tree::is_map) {
+    let has_value = |tree: &Tree| tree.is_map() && tree.entries().iter().all(|(key, _)| key == "Value");
+    if document.get("UserData").is_some_and(has_value) {
         return Some(ec2::instance_attribute(document).finish("", ""));
     }
     if let Some(configurations) = document.get("LaunchConfigurations") {
@@ -291,6 +320,22 @@ fn of_document(input: &Import<'_>, document: &Tree) -> Option<Result<Imported, I
         return Some(pulumi::read(document));
     }
     terraform::format(document).map(|format| terraform::read(input, document, format))
+}
+
+/// User data of a template without the template.
+fn fragment(input: &Import<'_>, document: &Tree) -> Result<Imported, ImportError> {
+    let TemplateFragment { text, literals } = TemplateFragment::of(document)?;
+    let read = user_data(input, text.as_bytes(), &text);
+    let mut imported = read.map_err(|error| of_user_data(error, &text))?;
+    for machine in &mut imported.machines {
+        machine.literals.clone_from(&literals);
+    }
+    imported.notes.push(
+        "the file is `UserData` of CloudFormation without its template: the text in it is tried, in which names of the template stay \
+         `${NAME}`"
+            .to_owned(),
+    );
+    Ok(imported)
 }
 
 /// `aws cloudformation get-template`, which prints a template in YAML as one text.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{ImportError, PROGRAM};
-use crate::here_document::HereDocument;
 use crate::words::set_option;
 
 struct Renderer {
@@ -48,45 +47,6 @@ const TEMPLATE: Renderer = Renderer {
     kind: "a template",
     command: "its tool, such as Ansible or Helm",
 };
-const CLUSTERCTL: Renderer = Renderer {
-    kind: "a template of clusterctl",
-    command: "`clusterctl generate cluster NAME --from FILE > manifests.yaml`",
-};
-
-/// Rejects manifests of Cluster API whose names are not filled in. `${NAME}` elsewhere may belong to a script.
-pub(crate) fn check_manifests(text: &str, is_cluster_api: bool) -> Result<(), ImportError> {
-    let keys = ["name:", "instanceType:", "region:", "version:", "replicas:"];
-    let is_open = |line: &str| {
-        let line = line.trim_start();
-        line.contains("${") && keys.iter().any(|key| line.starts_with(key))
-    };
-    match line_of(text, is_open).filter(|_| is_cluster_api) {
-        Some(line) => Err(open_manifest(text, line)),
-        None => Ok(()),
-    }
-}
-
-/// Names without a default can be given one by one.
-fn open_manifest(text: &str, line: usize) -> ImportError {
-    let open = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
-    let name = open.split_once("${").and_then(|(_, rest)| rest.split_once('}'));
-    let is_name = |name: &str| {
-        name.bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    };
-    let option = name
-        .filter(|(name, _)| is_name(name))
-        .map(|(name, _)| set_option(name));
-    let hint = format!("render it with {}, and give the result", CLUSTERCTL.command);
-    ImportError::Invalid {
-        line: Some(line),
-        column: None,
-        problem: format!("{} that is not rendered yet", CLUSTERCTL.kind),
-        hint: option.map_or(hint.clone(), |option| {
-            format!("give its value, `{option}`, or {hint}")
-        }),
-    }
-}
 
 /// Rejects a file that is not rendered yet.
 pub(crate) fn check_binary(bytes: &[u8]) -> Result<(), ImportError> {
@@ -121,25 +81,22 @@ pub(crate) fn check_program(name: &str, text: &str) -> Result<(), ImportError> {
     })
 }
 
-/// Rejects a script of a shell with a line such as `{% if gpu %}`, which a template engine takes out. A script can
-/// write such a line into a file.
-pub(crate) fn check_directives(text: &str) -> Result<(), ImportError> {
-    let first = text.lines().next().unwrap_or_default();
-    if !first.starts_with("#!") || !first.contains("sh") {
-        return Ok(());
+/// The error for a line of a text that a template engine evaluates.
+pub(crate) fn of_engine(line: usize) -> ImportError {
+    not_rendered(&TEMPLATE, Some(line))
+}
+
+/// The error for a line of a text that only Terraform evaluates.
+pub(crate) fn of_terraform(file: &str, line: usize) -> ImportError {
+    ImportError::Invalid {
+        line: Some(line),
+        column: None,
+        problem: "a template of Terraform with `%{ }`, which only Terraform evaluates".to_owned(),
+        hint: format!(
+            "render it with `echo 'templatefile(\"{file}\", {{ NAME = \"VALUE\" }})' | terraform console`, or with \
+             `terraform plan -out plan && terraform show -json plan > plan.json`"
+        ),
     }
-    let mut document: Option<HereDocument> = None;
-    for (number, line) in (1..).zip(text.lines()) {
-        match &document {
-            Some(begun) if line.trim() == begun.end => document = None,
-            Some(_) => {}
-            None if line.starts_with("{%") && line.contains("%}") => {
-                return Err(not_rendered(&TEMPLATE, Some(number)));
-            }
-            None => document = HereDocument::begun(line),
-        }
-    }
-    Ok(())
 }
 
 /// Rejects a text that is not rendered yet.
@@ -273,14 +230,7 @@ fn check_template(file: &str, text: &str, set: &BTreeMap<String, String>) -> Res
     }
     let has_directive = |line: &str| line.replace("%%{", "").contains("%{");
     if let Some(line) = line_of(text, has_directive) {
-        return Err(invalid(
-            Some(line),
-            "a template of Terraform with `%{ }`, which only Terraform evaluates".to_owned(),
-            format!(
-                "render it with `echo 'templatefile(\"{file}\", {{ NAME = \"VALUE\" }})' | terraform console`, or with \
-                 `terraform plan -out plan && terraform show -json plan > plan.json`"
-            ),
-        ));
+        return Err(of_terraform(file, line));
     }
     let mut open: BTreeMap<&str, usize> = BTreeMap::new();
     for (number, line) in (1..).zip(text.lines()) {

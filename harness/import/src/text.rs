@@ -187,7 +187,8 @@ pub(crate) fn describe(machine: &mut Machine, text: &str, format: FileFormat) ->
             machine.system = System::Bottlerocket;
             family(&mut machine.traits, AmiFamily::Bottlerocket);
             let table = settings(text)?;
-            machine.problems.append(&mut bottlerocket::check(text, &table)?);
+            let mut problems = bottlerocket::check(text, &table, machine.managed.is_some())?;
+            machine.problems.append(&mut problems);
             bottlerocket::describe(&table, &mut machine.traits);
         }
         FileFormat::WindowsScript => {

@@ -16,6 +16,9 @@ pub(crate) const OF_AUTHENTICATOR: [&str; 5] = [
     "SessionNameRaw",
 ];
 
+/// How tags name a cluster.
+pub(crate) const CLUSTER_TAG: &str = "kubernetes.io/cluster/";
+
 /// Values of a run, which fills them in itself.
 const AUTHORITY: &str = "{{ cluster.certificate_authority }}";
 const ENDPOINT: &str = "{{ cluster.endpoint }}";

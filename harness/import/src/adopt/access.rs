@@ -4,12 +4,14 @@ use nodejoin_core::plan::aws::AuthenticationMode;
 
 use super::bootstrap_call::BootstrapCall;
 use super::file_name::file_name;
+use super::refused_entries::note_refused_entries;
 use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
 use super::stated_mapping::StatedMapping;
 use super::yaml_text::YamlText;
 use crate::eks::is_bottlerocket;
-use crate::machine::{Machine, StartedBy, Traits};
+use crate::machine::{AmiFamily, Machine, StartedBy, Traits};
+use crate::role_rights::{DESCRIBE_CLUSTER, DESCRIBE_INSTANCES};
 
 /// The name of a session of an instance's role is the instance id.
 const BY_INSTANCE_ID: &str = "system:node:{{SessionName}}";
@@ -36,7 +38,8 @@ impl NodeAccess {
         }
         let is_mapped_by_default = !stated.is_named_by_instance_id && mode != Some(AuthenticationMode::Api);
         note_profile(machine, stated, report);
-        note_rights(traits, stated, report);
+        note_rights(machine, stated, report);
+        note_refused_entries(&traits.cluster, report);
         let mapping = stated_role
             .as_deref()
             .and_then(|role| StatedMapping::of(machine, role));
@@ -135,27 +138,53 @@ fn note_profile(machine: &Machine, stated: &Stated, report: &mut Vec<AdoptionLin
 }
 
 /// What the role lacks. An AMI with a NodeConfig does not describe the cluster.
-fn note_rights(traits: &Traits, stated: &Stated, report: &mut Vec<AdoptionLine>) {
-    let name = role(traits).unwrap_or_default();
+fn note_rights(machine: &Machine, stated: &Stated, report: &mut Vec<AdoptionLine>) {
+    let traits = &machine.traits;
+    let role = role(traits).unwrap_or_else(|| "of the instances".to_owned());
     if traits.role_rights.trusts_ec2 == Some(false) {
         let text = format!(
-            "EC2 cannot assume the role {name}, and an instance with it has no credentials: its trust policy does not name the service \
+            "EC2 cannot assume the role {role}, and an instance with it has no credentials: its trust policy does not name the service \
              ec2.amazonaws.com"
         );
-        line(report, AdoptionKind::Problem, text);
+        let refusal = match machine.started_by {
+            StartedBy::NodeGroup => "; EKS creates no node group with it",
+            StartedBy::ScalingGroups | StartedBy::Unknown => "",
+        };
+        line(report, AdoptionKind::Problem, text + refusal);
     }
     let has = |call: &BootstrapCall, flag: &str| call.values.contains_key(flag);
     let mut calls = stated.calls.iter();
     let describes = calls.any(|call| !has(call, "--apiserver-endpoint") || !has(call, "--b64-cluster-ca"));
-    let policies = traits.role_rights.policies_without_describe();
+    let policies = traits.role_rights.policies_without(DESCRIBE_CLUSTER);
+    // Another file or stack may attach more: this is not a mistake of the file.
     if let Some(policies) = policies.filter(|_| describes) {
         let text = format!(
-            "the role {name} has the policies {} in the file, and none of them allows eks:DescribeCluster, which bootstrap.sh needs without \
-             `--apiserver-endpoint` and `--b64-cluster-ca`: add AmazonEKSWorkerNodePolicy",
+            "this file attaches no policy to the role {role} that allows eks:DescribeCluster, only {}, and bootstrap.sh needs that right \
+             without `--apiserver-endpoint` and `--b64-cluster-ca`: attach AmazonEKSWorkerNodePolicy, unless something outside of the file \
+             does",
             policies.join(", ")
         );
-        line(report, AdoptionKind::Problem, text);
+        line(report, AdoptionKind::Note, text);
     }
+    let policies = traits.role_rights.policies_without(DESCRIBE_INSTANCES);
+    if let Some(policies) = policies.filter(|_| describes_instances(machine, stated)) {
+        let text = format!(
+            "this file attaches no policy to the role {role} that allows {DESCRIBE_INSTANCES}, only {}, and nodeadm needs that right unless \
+             the feature gate `InstanceIdNodeName` is on: attach AmazonEKSWorkerNodePolicy, unless something outside of the file does",
+            policies.join(", ")
+        );
+        line(report, AdoptionKind::Note, text);
+    }
+}
+
+/// Whether nodeadm looks up the name of the node.
+fn describes_instances(machine: &Machine, stated: &Stated) -> bool {
+    let has_nodeadm = match machine.traits.ami_family {
+        Some(AmiFamily::Al2023) => true,
+        None => stated.calls.is_empty(),
+        Some(_) => false,
+    };
+    has_nodeadm && stated.configs.is_any && !stated.is_named_by_instance_id && !is_bottlerocket(machine)
 }
 
 /// Whether nodes of the user data join with credentials of AWS, and get them from the instance.

@@ -4,9 +4,10 @@ use super::bootstrap_call::BOOTSTRAP;
 use super::impossible_name::impossible_name;
 use super::mistyped_names::mistyped_name;
 use super::report::{AdoptionKind, AdoptionLine, line};
+use super::several_names::other_names;
 use super::stated::Stated;
-use super::tags::CLUSTER_TAG;
 use crate::machine::{ClusterTraits, Machine, Traits};
+use crate::words::CLUSTER_TAG;
 
 /// Texts that a run replaces by the name of its cluster.
 const FILLED_IN: [&str; 2] = ["{{ cluster.name", "{{cluster.name"];
@@ -38,6 +39,9 @@ pub(super) fn cluster_name(
     }
     if let Some(problem) = mistyped_name(stated) {
         line(report, AdoptionKind::Problem, problem);
+    }
+    if let Some(text) = other_names(stated, &name) {
+        line(report, AdoptionKind::Note, text);
     }
     Some(name)
 }

@@ -5,8 +5,13 @@ use super::stated::Stated;
 use crate::eks::{is_al2_by_version, is_bottlerocket};
 use crate::machine::{AmiFamily, Machine, System};
 
-/// Flags that only the last bootstrap script for Amazon Linux 2 knows.
-const FLAGS_OF_2026: [&str; 3] = ["--service-ipv4-cidr", "--local-disks", "--mount-bpf-fs"];
+/// Flags that the bootstrap script of 2022 does not know, each with the first release of AMIs whose script does
+/// (amazon-eks-ami 6e67c1ca, fcfca678, 4376066e).
+const LATER_FLAGS: [(&str, &str); 3] = [
+    ("--service-ipv4-cidr", "v20250610"),
+    ("--local-disks", "v20230501"),
+    ("--mount-bpf-fs", "v20230406"),
+];
 
 /// Why user data without another sign is for Amazon Linux 2.
 const CALLS_SCRIPT: &str = "the user data calls /etc/eks/bootstrap.sh";
@@ -102,10 +107,7 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
         return al2(stated, OF_VERSION);
     }
     if !stated.calls.is_empty() {
-        let is_ubuntu = ["snap set kubelet-eks", "apt-get ", "apt install"]
-            .iter()
-            .any(|word| stated.text.contains(word));
-        return if is_ubuntu {
+        return if stated.is_for_ubuntu() {
             of(
                 AmiFiles::Ubuntu,
                 "Ubuntu: the user data calls /etc/eks/bootstrap.sh, and snap or apt",
@@ -145,16 +147,21 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
 
 fn al2(stated: &Stated, why: &str) -> AmiChoice {
     let lack = match why {
-        CALLS_SCRIPT => ", which AMIs of AL2023 lack (`--with 'image: al2023'` tries one)",
+        // amazon-eks-ami 1675cca3.
+        CALLS_SCRIPT => {
+            ", which AMIs of AL2023 lack, or have as a script that only ends with an error, since v20241121 (`--with 'image: al2023'` \
+             tries one)"
+        }
         OF_VERSION => " (`--with 'image: al2023'` for one of type AL2023_x86_64_STANDARD)",
         _ => "",
     };
-    match FLAGS_OF_2026.iter().find(|flag| stated.has_flag(flag)) {
-        Some(flag) => AmiChoice {
+    match LATER_FLAGS.iter().find(|(flag, _)| stated.has_flag(flag)) {
+        Some((flag, release)) => AmiChoice {
             image: None,
             files: vec![AmiFiles::Al2Of2026, AmiFiles::OldKubelet],
             text: format!(
-                "AL2 with its last bootstrap script, of 2026: {why}; `{flag}` is in no earlier one"
+                "AL2 with its last bootstrap script, of 2026: {why}; `{flag}` is in the script of AMIs since {release}, and not in that of \
+                 2022"
             ),
         },
         None => AmiChoice {
@@ -213,7 +220,37 @@ mod tests {
         let call = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n";
         let both = format!("{call}[ -e /etc/eks/bootstrap.sh ] || nodeadm init\n");
         assert!(chosen(&both).contains("`--with 'image: al2023'` tries its NodeConfig"));
-        assert!(chosen(call).contains("which AMIs of AL2023 lack (`--with 'image: al2023'` tries one)"));
+        assert!(
+            chosen(call)
+                .contains("which AMIs of AL2023 lack, or have as a script that only ends with an error")
+        );
+    }
+
+    #[test]
+    fn the_first_release_with_a_later_flag_is_named() {
+        for (flags, expected) in [
+            (
+                "--mount-bpf-fs true",
+                "`--mount-bpf-fs` is in the script of AMIs since v20230406",
+            ),
+            (
+                "--local-disks raid0",
+                "`--local-disks` is in the script of AMIs since v20230501",
+            ),
+            (
+                "--local-disks raid0 --service-ipv4-cidr 10.0.0.0/16",
+                "`--service-ipv4-cidr` is in the script of AMIs since v20250610",
+            ),
+        ] {
+            let text = format!("#!/bin/bash\n/etc/eks/bootstrap.sh demo {flags}\n");
+            let choice = choose(&Machine::default(), &Stated::of(text.as_bytes())).unwrap();
+            assert!(choice.text.contains(expected), "{}", choice.text);
+            assert!(
+                choice.text.ends_with(", and not in that of 2022"),
+                "{}",
+                choice.text
+            );
+        }
     }
 
     #[test]

@@ -4,6 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::here_document::HereDocument;
 
+/// Words that can stand before a command: those of a shell, and the mark of an item in YAML.
+const BEFORE_COMMANDS: [&str; 12] = [
+    "!", "-", "[", "builtin", "command", "do", "elif", "else", "if", "then", "until", "while",
+];
+/// Commands that set the names in their arguments.
+const SETTERS: [&str; 5] = ["declare", "export", "local", "readonly", "typeset"];
 /// Files of the system, which set names of their own.
 const SYSTEM_FILES: [&str; 2] = [ENVIRONMENT, OS_RELEASE];
 /// An AMI can set any name in it. Those of a template are in small letters.
@@ -94,16 +100,7 @@ fn assigned(text: &str) -> Option<BTreeSet<String>> {
         if system_files(line).contains(&OS_RELEASE) {
             names.extend(OF_OS_RELEASE.map(str::to_owned));
         }
-        let mut words = line.split_whitespace();
-        let first = words.next().unwrap_or_default();
-        // Files of the system, which set names of their own.
-        if ["source", "."].contains(&first) && words.next().is_some_and(|file| SYSTEM_FILES.contains(&file)) {
-            continue;
-        }
-        if ["source", ".", "eval"].contains(&first)
-            || line.contains("&& source ")
-            || line.contains("; source ")
-        {
+        if sets_any(line) {
             return None;
         }
         for (at, _) in line.match_indices('=') {
@@ -129,6 +126,42 @@ fn assigned(text: &str) -> Option<BTreeSet<String>> {
         }
     }
     Some(names)
+}
+
+/// Whether a line may set names that only a run shows: it runs a file or a text in the shell, or a value is the name.
+fn sets_any(line: &str) -> bool {
+    let is_comment = line.starts_with('#');
+    !is_comment && line.split([';', '&', '|', '(', ')', '{']).any(command_sets_any)
+}
+
+fn command_sets_any(command: &str) -> bool {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let unquoted = |word: &str| word.trim_start_matches(['"', '\'']).to_owned();
+    let is_before = |word: &&&str| BEFORE_COMMANDS.contains(&unquoted(word).as_str());
+    // A shell runs the text behind `-c`.
+    let is_text = |word: &&str| {
+        let flag = unquoted(word);
+        flag.starts_with('-') && flag.trim_end_matches([',', '"', '\'']).ends_with('c')
+    };
+    let first = words.iter().take_while(is_before).count();
+    let of_text = words.iter().position(is_text).map(|at| at + 1);
+    let mut begins = [Some(first), of_text].into_iter().flatten();
+    begins.any(|begin| {
+        let program = words.get(begin).map(|word| unquoted(word)).unwrap_or_default();
+        let arguments = words.get(begin + 1..).unwrap_or_default();
+        let is_value = |word: &&str| unquoted(word).starts_with(['$', '`']);
+        match program.as_str() {
+            "eval" => true,
+            "source" | "." => arguments.first().is_none_or(|file| {
+                let file = file.trim_matches(['"', '\'']);
+                !SYSTEM_FILES.contains(&file)
+            }),
+            "printf" => arguments
+                .windows(2)
+                .any(|pair| pair[0] == "-v" && is_value(&pair[1])),
+            program => SETTERS.contains(&program) && arguments.iter().any(is_value),
+        }
+    })
 }
 
 /// The files of the system that a line reads into the shell.

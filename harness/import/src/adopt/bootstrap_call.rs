@@ -3,11 +3,15 @@
 use super::shell::{self, ShellCommand, ShellScript, UNKNOWN};
 use super::wrappers::behind_shells;
 use crate::text::is_bootstrap_script;
-pub(super) use call::BootstrapCall;
+pub(super) use again::called_again;
+pub(super) use call::{BootstrapCall, FLAGS};
 
+mod again;
+mod arguments;
 mod call;
 mod cut_flags;
 mod notes;
+mod refused_values;
 
 pub(super) const BOOTSTRAP: &str = "/etc/eks/bootstrap.sh";
 /// Its folder, and how a command in that folder names it.

@@ -17,6 +17,7 @@ use super::metadata::metadata;
 use super::outpost::outpost;
 use super::region::region;
 use super::report::{AdoptionKind, AdoptionLine, line};
+use super::service_networks::{ipv6_network, other_network};
 use super::stack::stack;
 use super::stand_ins::has_stand_in_cidr;
 use super::stated::Stated;
@@ -187,20 +188,14 @@ impl ServiceNetwork {
         let is_ipv6 = stated.is_ipv6 || traits.cluster.ip_family == Some(IpFamily::Ipv6);
         let of_ipv6 = || is_ipv6.then(|| STAND_IN_IPV6.to_owned());
         let of_cluster = traits.cluster.service_cidr.clone();
-        // Settings of Bottlerocket state no network: that of their NodeConfig follows from the DNS address.
-        let of_text = stated
-            .cidr
-            .as_ref()
-            .filter(|_| traits.ami_family != Some(AmiFamily::Bottlerocket));
-        let other = of_cluster.as_ref().zip(of_text);
-        if let Some((of_cluster, of_text)) = other.filter(|(one, other)| one != other) {
-            let text = format!(
-                "the user data names the service CIDR {of_text}, the cluster in the rest of the file has {of_cluster}: that of the run \
-                 has {of_cluster}, and a kubelet that gets its DNS address from {of_text} gives pods a wrong one"
-            );
-            line(report, AdoptionKind::Problem, text);
+        if let Some(problem) = other_network(traits, stated) {
+            line(report, AdoptionKind::Problem, problem);
         }
-        let given = of_cluster.or_else(|| stated.cidr.clone()).or_else(of_ipv6);
+        let given = of_cluster
+            .clone()
+            .or_else(|| stated.cidr.clone())
+            .or_else(of_ipv6);
+        let is_made = is_ipv6 && of_cluster.is_none() && stated.cidr.is_none();
         let network = match given.as_deref().map(str::parse) {
             Some(Ok(cidr)) => Self::Ipv4(cidr),
             Some(Err(_)) if given.as_deref().is_some_and(|cidr| cidr.contains(':')) => {
@@ -211,11 +206,12 @@ impl ServiceNetwork {
         match &network {
             Self::Unknown => {}
             Self::Ipv4(cidr) => line(report, AdoptionKind::Adopted, format!("service CIDR {cidr}")),
-            Self::Ipv6(cidr) => line(
+            Self::Ipv6(cidr) if is_made => line(
                 report,
-                AdoptionKind::Adopted,
-                format!("service CIDR {cidr}, an IPv6 cluster"),
+                AdoptionKind::Chosen,
+                format!("{}, a stand-in: the file states none", ipv6_network(cidr)),
             ),
+            Self::Ipv6(cidr) => line(report, AdoptionKind::Adopted, ipv6_network(cidr)),
         }
         // The DNS service of a cluster can have an address outside of a network that is a stand-in.
         if !has_stand_in_cidr(traits, stated) {
@@ -267,8 +263,9 @@ impl ServiceNetwork {
             return None;
         }
         let [_, in_ten] = VPC_IN_TEN;
-        let text =
-            format!("the VPC has the address range {in_ten}: EKS gives services {IN_TEN} only in such a VPC");
+        let text = format!(
+            "the VPC has the address range {in_ten}: in such a VPC, {IN_TEN} is the default of EKS for services"
+        );
         line(report, AdoptionKind::Chosen, text);
         Some(YamlText::texts(VPC_IN_TEN.map(str::to_owned)))
     }

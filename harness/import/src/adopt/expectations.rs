@@ -5,6 +5,7 @@ use nodejoin_core::plan::instance_type::DEFAULT_INSTANCE_TYPE;
 use nodejoin_core::vocabulary::ec2_type::ec2_type;
 
 use super::cel::NoPods;
+use super::dns_addresses::usable;
 use super::kubelet_flags::PodsPerCore;
 use super::lost_flags::LostFlags;
 use super::max_pods::{self, Interfaces};
@@ -75,8 +76,9 @@ pub(crate) fn expectations(
             format!("capacity for {pods} pods{reason}"),
         );
     }
-    let dns = format!("cluster DNS {} in the kubelet", stated.dns.join(","));
-    match (stated.dns.is_empty(), is_ipv6) {
+    let addresses = usable(&stated.dns);
+    let dns = format!("cluster DNS {} in the kubelet", addresses.join(","));
+    match (addresses.is_empty(), is_ipv6) {
         (true, _) => {}
         (false, false) => line(report, AdoptionKind::Expected, dns),
         // The kubelet's configuration is read through the API server.
@@ -142,7 +144,7 @@ pub(crate) fn expectations(
             pods.map(|pods| YamlText::map([("pods", Some(YamlText::plain(pods)))])),
         ),
     ]);
-    let dns = YamlText::texts(stated.dns.iter().filter(|_| !is_ipv6).cloned());
+    let dns = YamlText::texts(addresses.iter().filter(|_| !is_ipv6).cloned());
     let kubelet = YamlText::map([("config", Some(YamlText::map([("clusterDNS", Some(dns))])))]);
     YamlText::map([
         ("phase", Some(YamlText::text("ready"))),

@@ -1,8 +1,9 @@
 //! Calls of the bootstrap script that no command of a shell makes itself: functions and programs that run the command
 //! in their arguments, units of systemd, and programs in other languages.
 
-use super::bootstrap_call::{BOOTSTRAP, BootstrapCall, call_at, calls};
+use super::bootstrap_call::{BOOTSTRAP, BootstrapCall, FLAGS, call_at, calls};
 use super::cluster_names::is_cluster_name;
+use super::run_arguments::may_run_arguments;
 use super::shell::{self, ShellCommand, ShellScript, UNKNOWN};
 use super::shell_functions::{ShellFunction, functions};
 use super::started_units::command_of_unit;
@@ -59,10 +60,11 @@ fn of_runner(command: &ShellCommand, functions: &[ShellFunction]) -> Vec<Bootstr
         return Vec::new();
     };
     let program = program.rsplit('/').next().unwrap_or_default();
-    let is_known = RUNNERS.contains(&program)
+    let is_named = RUNNERS.contains(&program)
         || program
             .split(['_', '-', '.'])
             .any(|word| RUNNER_WORDS.contains(&word));
+    let is_known = is_named && may_run_arguments(program, functions);
     let runs_arguments = || {
         let mut own = functions.iter().filter(|function| function.name == program);
         own.any(ShellFunction::runs_arguments)
@@ -114,7 +116,7 @@ fn of_language(text: &str) -> Vec<BootstrapCall> {
             .rfind(['[', ']', '(', ')', '{', '}', '\n'])
             .map(|open| &before[open..]);
         match rest.strip_prefix(quote) {
-            Some(rest) if is_in_list(before) => of_list(rest, quote).into_iter().collect(),
+            Some(rest) if is_in_list(before) => of_list(rest).into_iter().collect(),
             None if open.is_some_and(|open| open.trim_end() == "(") && is_run(before) => {
                 let end = rest.find([quote, '\n']).unwrap_or(rest.len());
                 of_text(&format!("{BOOTSTRAP}{}", &rest[..end]))
@@ -146,24 +148,59 @@ fn is_run(before: &str) -> bool {
     name.is_some_and(|name| OF_LANGUAGES.contains(&name))
 }
 
-/// The call whose arguments are the rest of a list.
-fn of_list(mut rest: &str, quote: char) -> Option<BootstrapCall> {
+/// The call whose arguments are the rest of a list. Without a literal name, its flags show that it is one.
+fn of_list(mut rest: &str) -> Option<BootstrapCall> {
     let mut words = vec![BOOTSTRAP.to_owned()];
     while let Some(next) = rest.trim_start().strip_prefix(',') {
-        let Some((word, after)) = next
-            .trim_start()
-            .strip_prefix(quote)
-            .and_then(|inside| inside.split_once(quote))
-        else {
+        let Some((word, after)) = element(next.trim_start()) else {
             break;
         };
-        words.push(word.to_owned());
+        words.push(word);
         rest = after;
     }
-    words.get(1).filter(|word| is_cluster_name(word))?;
+    let has_flag = words.iter().any(|word| FLAGS.contains(&word.as_str()));
+    words
+        .get(1)
+        .filter(|word| is_cluster_name(word) || (has_flag && word.contains(UNKNOWN)))?;
     let command = ShellCommand {
         words,
         ..ShellCommand::default()
     };
     Some(call_at(&command, 0))
+}
+
+/// The element of a list with which a text begins, and the text behind it. Only a run shows the value of a variable.
+fn element(text: &str) -> Option<(String, &str)> {
+    let literal = text.strip_prefix('f').unwrap_or(text);
+    let mut quotes = QUOTES.iter();
+    let of_quotes = quotes.find_map(|quote| literal.strip_prefix(*quote)?.split_once(*quote));
+    if let Some((word, rest)) = of_quotes {
+        let mut word = match text.starts_with('f') {
+            true => without_values(word),
+            false => word.to_owned(),
+        };
+        // An operator changes the text.
+        let is_whole = rest.trim_start().starts_with([',', ']']);
+        word.extend((!is_whole).then_some(UNKNOWN));
+        return Some((word, rest));
+    }
+    let end = text.find([',', ']'])?;
+    let name = text[..end].trim();
+    let is_name = !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_.".contains(c));
+    is_name.then(|| (UNKNOWN.to_string(), &text[end..]))
+}
+
+/// A text without the values that Python fills in, such as `{labels}`.
+fn without_values(text: &str) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, value)) = rest.split_once('{') {
+        filled.push_str(before);
+        filled.push(UNKNOWN);
+        rest = value.split_once('}').map_or("", |(_, after)| after);
+    }
+    filled + rest
 }

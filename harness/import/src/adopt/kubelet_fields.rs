@@ -139,6 +139,12 @@ pub(super) fn is_field(field: &str) -> bool {
     FIELDS.contains(&field)
 }
 
+/// The field whose name is that of a flag in another spelling, such as `maxPods` of `--max-pods`.
+pub(super) fn of_flag(flag: &str) -> Option<&'static str> {
+    let name = flag.replace(['-', '_'], "");
+    FIELDS.into_iter().find(|field| field.eq_ignore_ascii_case(&name))
+}
+
 /// The field that a misspelt one means. `None`: it is right, or nothing is like it: older kubelets have others.
 pub(super) fn meant(field: &str) -> Option<&'static str> {
     if FIELDS.contains(&field) {
@@ -158,5 +164,15 @@ mod tests {
         assert_eq!(meant("clusterDns"), Some("clusterDNS"));
         assert_eq!(meant("maxPods"), None);
         assert_eq!(meant("somethingElse"), None);
+    }
+
+    #[test]
+    fn a_flag_can_have_the_name_of_a_field() {
+        assert_eq!(of_flag("--shutdown-grace-period"), Some("shutdownGracePeriod"));
+        assert_eq!(
+            of_flag("--max-parallel-image-pulls"),
+            Some("maxParallelImagePulls")
+        );
+        assert_eq!(of_flag("--something-else"), None);
     }
 }

@@ -7,8 +7,12 @@ use nodejoin_core::kubernetes::node_labels::is_set_by_kubelets;
 use super::feature_gates;
 use super::kubelet_flag_names;
 use super::shell::UNKNOWN;
+use super::systemd_words;
 use crate::machine::{Taint, TaintEffect};
 use crate::words::{joined_labels, joined_taints};
+use mistakes::FlagMistake;
+
+mod mistakes;
 
 /// The flags that state something about the Node.
 pub(super) const READ: [&str; 3] = ["--node-labels", "--register-with-taints", "--max-pods"];
@@ -33,52 +37,6 @@ pub(crate) struct KubeletFlags {
     pub(crate) unclear: Vec<String>,
 }
 
-/// A word at which a kubelet exits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum FlagMistake {
-    /// A misspelt flag, and the one that it means.
-    Misspelt(String, &'static str),
-    /// A misspelt feature gate, and the one that it means.
-    Gate(String, &'static str),
-    /// A flag without its hyphens, such as `max-pods=20`.
-    WithoutHyphens(String),
-    /// A label of Kubernetes' own domains that a kubelet may not set.
-    Label(String),
-    /// A taint with an effect that Kubernetes does not have.
-    Taint(String),
-}
-
-impl FlagMistake {
-    /// What the kubelet does, and what to write. `place` says where a text is.
-    fn sentence(&self, place: &dyn Fn(&str) -> String) -> String {
-        match self {
-            Self::Misspelt(flag, meant) => {
-                let place = place(flag);
-                format!("the kubelet has no flag `{flag}`{place} and exits at it; did you mean `{meant}`?")
-            }
-            Self::Gate(gate, meant) => feature_gates::sentence(gate, meant, &place(gate)),
-            Self::WithoutHyphens(word) => {
-                let place = place(word);
-                format!("the kubelet takes `{word}`{place} for a command and exits; write `--{word}`")
-            }
-            Self::Label(label) => {
-                let place = place(label);
-                format!(
-                    "a kubelet may not set the label `{label}`{place} and exits at it; use your own domain or `node.kubernetes.io/`, and \
-                     set such labels from the control plane (kubectl label node)"
-                )
-            }
-            Self::Taint(taint) => {
-                let place = place(taint);
-                format!(
-                    "a kubelet exits at the taint `{taint}`{place}: its effect is neither `NoSchedule` nor `PreferNoSchedule` nor \
-                     `NoExecute`"
-                )
-            }
-        }
-    }
-}
-
 /// How many pods a processor may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PodsPerCore {
@@ -88,10 +46,11 @@ pub(crate) enum PodsPerCore {
 }
 
 impl KubeletFlags {
-    /// Adds the flags of a text, as in `--kubelet-extra-args`. A value that a blank cuts states nothing: the kubelet
-    /// takes the word after the blank for a command, and exits.
+    /// Adds the flags in the value of a variable, such as `$KUBELET_EXTRA_ARGS`, which systemd splits. A value that a
+    /// blank cuts states nothing: the kubelet takes the word after the blank for a command, and exits.
     pub(crate) fn add(&mut self, text: &str) {
-        let mut words = text.split_whitespace().map(without_quotes).peekable();
+        let words = systemd_words::words(text);
+        let mut words = words.iter().map(String::as_str).peekable();
         while let Some(word) = words.next() {
             if word.starts_with(UNKNOWN) {
                 self.unclear
@@ -102,23 +61,16 @@ impl KubeletFlags {
                 continue;
             }
             let (flag, value) = match word.split_once('=') {
-                Some((flag, value)) => (flag, Some(without_quotes(value))),
+                Some((flag, value)) => (flag, Some(value)),
                 None => (word, None),
             };
-            if let Some(meant) = kubelet_flag_names::meant(flag).filter(|_| flag.starts_with("--")) {
-                self.add_mistake(FlagMistake::Misspelt(flag.to_owned(), meant));
-            }
+            self.name(flag, word);
             let value = value.or_else(|| words.next_if(|word| !word.starts_with("--")));
             let after = words.next_if(|word| {
                 !word.starts_with(['-', UNKNOWN]) && !word.is_empty() && !is_flag_without_hyphens(word)
             });
             if let (true, Some(after)) = (READ.contains(&flag), after) {
-                let value = shown(value.unwrap_or_default());
-                self.unclear.push(format!(
-                    "`{flag}={value} {}`: the value has a blank, so the kubelet takes `{}` for a command",
-                    shown(after),
-                    shown(after)
-                ));
+                self.cut_value(&format!("{flag}={}", value.unwrap_or_default()), after);
                 continue;
             }
             match (flag, value) {
@@ -136,6 +88,36 @@ impl KubeletFlags {
         }
     }
 
+    /// Checks the name of a flag: a kubelet exits at one that it does not have.
+    fn name(&mut self, flag: &str, word: &str) {
+        if kubelet_flag_names::is_shorthand(flag) {
+            self.add_mistake(FlagMistake::Shorthand(word.to_owned()));
+        } else if kubelet_flag_names::is_unknown(flag) {
+            let flag = flag.to_owned();
+            self.add_mistake(match kubelet_flag_names::meant(&flag) {
+                Some(meant) => FlagMistake::Misspelt(flag, meant),
+                None => FlagMistake::Unknown(flag),
+            });
+        }
+    }
+
+    fn cut_value(&mut self, flag: &str, after: &str) {
+        if is_literal(flag) && is_literal(after) {
+            self.add_mistake(FlagMistake::CutValue(flag.to_owned(), after.to_owned()));
+            return;
+        }
+        let (flag, after) = (shown(flag), shown(after));
+        self.unclear.push(format!(
+            "`{flag} {after}`: the value has a blank, so the kubelet takes `{after}` for a command"
+        ));
+    }
+
+    /// Whether a blank cuts a value: the rest of it is not one of another flag.
+    pub(super) fn has_cut_value(&self) -> bool {
+        let mut mistakes = self.mistakes.iter();
+        mistakes.any(|mistake| matches!(mistake, FlagMistake::CutValue(..)))
+    }
+
     fn is_without_hyphens(&mut self, word: &str) -> bool {
         let is_one = is_flag_without_hyphens(word);
         if is_one {
@@ -150,14 +132,21 @@ impl KubeletFlags {
         }
     }
 
-    /// Flags without effect: taints that others replace, and words without hyphens.
+    /// Flags without effect: taints that others replace, and words without hyphens, or with a single one.
     pub(super) fn lost_flags(&self) -> Vec<String> {
         let words = self.mistakes.iter().filter_map(|mistake| match mistake {
             FlagMistake::WithoutHyphens(word) => Some(format!("--{word}")),
+            FlagMistake::Shorthand(word) => Some(format!("-{word}")),
             FlagMistake::Misspelt(..)
+            | FlagMistake::Unknown(_)
             | FlagMistake::Gate(..)
+            | FlagMistake::UnknownGate(_)
             | FlagMistake::Label(_)
-            | FlagMistake::Taint(_) => None,
+            | FlagMistake::Taint(_)
+            | FlagMistake::InvalidLabel(_)
+            | FlagMistake::InvalidTaint(_)
+            | FlagMistake::EmptyTaint(_)
+            | FlagMistake::CutValue(..) => None,
         });
         let taints = (!self.replaced_taints.is_empty())
             .then(|| format!("--register-with-taints={}", joined_taints(&self.replaced_taints)));
@@ -219,20 +208,22 @@ impl KubeletFlags {
 
     fn labels(&mut self, value: &str) {
         for label in value.split(',').filter(|label| !label.is_empty()) {
-            match label.split_once('=') {
-                Some((key, value)) if is_known(label) && is_label(key, value) => {
-                    if !is_set_by_kubelets(key) {
-                        self.add_mistake(FlagMistake::Label(label.to_owned()));
-                    }
-                    self.labels.insert(key.to_owned(), value.to_owned());
+            // `spot` is `spot=`, and blanks around the words do not count (`ConfigurationMap.Set` in
+            // component-base/cli/flag).
+            let (key, value) = label.split_once('=').unwrap_or((label, ""));
+            let (key, value) = (key.trim(), value.trim());
+            if is_known(label) && is_label(key, value) {
+                if !is_set_by_kubelets(key) {
+                    self.add_mistake(FlagMistake::Label(label.to_owned()));
                 }
-                _ if label.chars().all(|c| c == UNKNOWN) => self
-                    .unclear
-                    .push("labels in `--node-labels` that only a run of the script shows".to_owned()),
-                _ if is_literal(label) => self.unclear.push(format!(
-                    "the label `{label}`: it is not valid, and a kubelet that gets it exits"
-                )),
-                _ => self.unclear.push(format!("the label `{}`", shown(label))),
+                self.labels.insert(key.to_owned(), value.to_owned());
+            } else if label.chars().all(|c| c == UNKNOWN) {
+                self.unclear
+                    .push("labels in `--node-labels` that only a run of the script shows".to_owned());
+            } else if is_literal(label) {
+                self.add_mistake(FlagMistake::InvalidLabel(label.to_owned()));
+            } else {
+                self.unclear.push(format!("the label `{}`", shown(label)));
             }
         }
     }
@@ -242,9 +233,7 @@ impl KubeletFlags {
         let replaced = std::mem::take(&mut self.taints);
         let has_empty = !value.is_empty() && value.split(',').any(str::is_empty);
         if has_empty && is_literal(value) {
-            self.unclear.push(format!(
-                "the taints `{value}`: one of them is empty, and a kubelet that gets them exits; remove the comma"
-            ));
+            self.add_mistake(FlagMistake::EmptyTaint(value.to_owned()));
         }
         for text in value.split(',').filter(|text| !text.is_empty()) {
             match taint(text).filter(|_| is_known(text)) {
@@ -252,12 +241,14 @@ impl KubeletFlags {
                 None if text.chars().all(|c| c == UNKNOWN) => self.unclear.push(
                     "taints in `--register-with-taints` that only a run of the script shows".to_owned(),
                 ),
+                // A hyphen at its end removes a taint.
+                None if text.ends_with('-') => self.unclear.push(format!("the taint `{}`", shown(text))),
                 None if is_literal(text) && has_other_effect(text) => {
                     self.add_mistake(FlagMistake::Taint(text.to_owned()));
                 }
-                None if is_literal(text) => self.unclear.push(format!(
-                    "the taint `{text}`: it is not `KEY=VALUE:EFFECT`, and a kubelet that gets it exits"
-                )),
+                None if is_literal(text) => {
+                    self.add_mistake(FlagMistake::InvalidTaint(text.to_owned()));
+                }
                 None => self.unclear.push(format!("the taint `{}`", shown(text))),
             }
         }
@@ -292,6 +283,8 @@ impl KubeletFlags {
             let (gate, _) = pair.split_once('=').unwrap_or((pair, ""));
             if let Some(meant) = feature_gates::meant(gate) {
                 self.add_mistake(FlagMistake::Gate(gate.to_owned(), meant));
+            } else if feature_gates::is_unknown(gate) {
+                self.add_mistake(FlagMistake::UnknownGate(gate.to_owned()));
             }
         }
     }
@@ -318,20 +311,21 @@ fn is_flag_without_hyphens(word: &str) -> bool {
     name.is_some_and(|name| !name.starts_with('-') && kubelet_flag_names::is_known(&format!("--{name}")))
 }
 
-/// Reads `key=value:Effect`, whose value may be missing.
+/// Reads `key=value:Effect`, whose value may be missing. Another colon or equals sign is not valid, and key and value
+/// are those of a label (`parseTaint` in pkg/util/taints).
 pub(crate) fn taint(text: &str) -> Option<Taint> {
-    let (pair, effect) = text.rsplit_once(':')?;
+    let (pair, effect) = text.split_once(':')?;
     let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
     let effect = effect_of(effect)?;
-    (!key.is_empty()).then(|| Taint {
+    is_label(key, value).then(|| Taint {
         key: key.to_owned(),
         value: value.to_owned(),
         effect,
     })
 }
 
-/// Whether a taint has an effect that Kubernetes does not have: a kubelet exits at it, and takes a key alone
-/// (`parseTaint` in pkg/util/taints).
+/// Whether a taint has an effect that Kubernetes does not have: a kubelet exits at it (`parseTaint` in
+/// pkg/util/taints).
 fn has_other_effect(text: &str) -> bool {
     text.rsplit_once(':')
         .is_some_and(|(_, effect)| effect_of(effect).is_none())
@@ -367,10 +361,6 @@ fn is_literal(text: &str) -> bool {
 
 fn is_known(text: &str) -> bool {
     !text.contains(UNKNOWN)
-}
-
-fn without_quotes(text: &str) -> &str {
-    text.trim_matches(['"', '\''])
 }
 
 /// Unknown text as it looks in a report.

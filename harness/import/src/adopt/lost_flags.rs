@@ -1,6 +1,8 @@
 //! Flags of the kubelet that user data states where nothing reads them: the Node lacks their labels, taints and pods.
 
+use super::bootstrap_call::BootstrapCall;
 use super::drop_in_folders;
+use super::first_lines::config_behind_script;
 use super::kubelet_flags::KubeletFlags;
 use super::lost_variables::LostVariable;
 use super::stated::Stated;
@@ -18,13 +20,22 @@ pub(super) struct LostFlags {
 impl LostFlags {
     pub(super) fn of(user_data: &[u8], stated: &Stated, variable: Option<&LostVariable>) -> Self {
         let mut lost = Self::default();
-        if let Some(meant) = mime::meant(&String::from_utf8_lossy(user_data)) {
+        let text = String::from_utf8_lossy(user_data);
+        if let Some(meant) = mime::meant(&text) {
             let meant = Stated::of(meant.as_bytes());
+            lost.wanted = meant.flags;
+        } else if let Some(config) = config_behind_script(&text) {
+            let meant = Stated::of(config.as_bytes());
+            lost.texts = meant.flags.as_arguments();
             lost.wanted = meant.flags;
         }
         // Of several calls, another one may pass them.
         let is_only_call = stated.calls.len() == 1;
         for text in stated.calls.iter().flat_map(|call| call.lost_flags()) {
+            lost.add(text, is_only_call);
+        }
+        let ignored = stated.calls.iter().filter(|_| !stated.is_for_ubuntu());
+        for text in ignored.filter_map(BootstrapCall::ignored_arguments) {
             lost.add(text, is_only_call);
         }
         for text in &stated.configs.lost_flags {

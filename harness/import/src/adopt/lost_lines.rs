@@ -1,11 +1,14 @@
 //! Lines of user data that have no effect.
 
 use nodejoin_core::input::problem::Position;
-use nodejoin_core::user_data::{CloudConfig, FaultKind, Parsed, parse};
+use nodejoin_core::user_data::{CloudConfig, FaultKind, Parsed, Part, parse};
 
+use super::first_lines;
 use super::lost_parts::lost_parts;
+use super::other_beginnings;
 use super::replaced_lists::replaced_lists;
 use super::stated::Stated;
+use super::unexecutable_files::unexecutable;
 use super::unhandled_parts::unhandled;
 use crate::machine::FileFormat;
 use crate::source_lines::SourceLines;
@@ -41,10 +44,15 @@ pub(super) fn lost_lines(
     });
     let parsed = parse(user_data);
     let unusable = unusable_configs(&parsed, lines).into_iter();
+    let parts = parsed.parts.iter();
+    let beginnings = parts.filter_map(|part| other_beginnings::note(part, lines));
     let notes = mark
         .into_iter()
         .chain(unhandled(&text, &parsed, lines))
+        .chain(beginnings)
+        .chain(first_lines::mistakes(&text, &parsed, lines))
         .chain(unusable)
+        .chain(unexecutable(&text, &parsed, &stated.text, lines))
         .chain(replaced_lists(user_data, &parsed, lines))
         .chain(lost_parts(&text, lines, is_completed))
         .chain(escaped);
@@ -55,7 +63,10 @@ pub(super) fn lost_lines(
 /// value.
 fn unusable_configs(parsed: &Parsed, lines: &SourceLines<'_>) -> Vec<String> {
     let parts = parsed.parts.iter();
-    let configs = parts.filter(|part| part.mime == "text/cloud-config");
+    let is_config = |part: &&Part| {
+        part.mime == "text/cloud-config" && other_beginnings::type_by_beginning(part).is_none()
+    };
+    let configs = parts.filter(is_config);
     let mut notes = Vec::new();
     for part in configs {
         let text = String::from_utf8_lossy(&part.content);

@@ -183,7 +183,11 @@ impl LostParts<'_> {
                  `/` or `=` need quotes, as in `boundary=\"//\"`; cloud-init reads them without"
             ),
             UnreadReason::PartType => {
-                let text = self.text.lines().nth(number.saturating_sub(1)).unwrap_or_default();
+                let text = self
+                    .text
+                    .lines()
+                    .nth(number.saturating_sub(1))
+                    .unwrap_or_default();
                 // The note about the type of a part with a NodeConfig has the remedy.
                 if text.contains(NODE_CONFIG) {
                     return None;
@@ -194,9 +198,11 @@ impl LostParts<'_> {
                 )
             }
             UnreadReason::NoEnd => {
-                "no boundary with `--` at its end closes the last part of the MIME message: nodeadm, whose parser is stricter than \
-                 that of cloud-init, rejects the whole message; write it as the last line"
-                    .to_owned()
+                let own = mime::own_boundary(self.text).unwrap_or_default();
+                format!(
+                    "no boundary with `--` at its end closes the last part of the MIME message: nodeadm, whose parser is stricter than \
+                     that of cloud-init, rejects the whole message; write `--{own}--` as the last line"
+                )
             }
             UnreadReason::Between => format!(
                 "{line} is not a boundary of the MIME message and belongs to no part: nodeadm, whose parser is stricter than that of \

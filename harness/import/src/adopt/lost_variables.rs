@@ -8,6 +8,7 @@ use super::bootstrap_call::{self, BOOTSTRAP};
 use super::kubelet_flags::shown;
 use super::shell::{self, ShellScript};
 use super::stated::Stated;
+use super::systemd_words;
 
 const NAME: &str = "KUBELET_EXTRA_ARGS";
 const FLAG: &str = "--kubelet-extra-args";
@@ -124,8 +125,8 @@ fn of_script(script: &ShellScript, stated: &Stated, flow: Flow, is_completed: bo
 }
 
 fn of_nodeadm(value: &str) -> String {
-    let flags: Vec<String> = value
-        .split_whitespace()
+    let flags: Vec<String> = systemd_words::words(value)
+        .iter()
         .map(|flag| format!("\"{}\"", shown(flag)))
         .collect();
     format!(

@@ -6,6 +6,7 @@ use nodejoin_core::user_data::{FaultKind, Parsed, Part, parse};
 use super::ami::AmiChoice;
 use super::inner_messages;
 use super::mistyped_parts::is_mistyped;
+use super::other_beginnings::type_by_beginning;
 use super::report::{AdoptionKind, AdoptionLine, line};
 
 const SHELL: &str = "text/x-shellscript";
@@ -18,6 +19,11 @@ pub(super) fn note_parts(user_data: &[u8], choice: &AmiChoice, report: &mut Vec<
         let (FaultKind::MissingShebang, Some(part)) = (fault.kind, &fault.part) else {
             continue;
         };
+        // Such a part has a note of its own.
+        let is_other = |one: &Part| one.name == *part && type_by_beginning(one).is_some();
+        if parsed.parts.iter().any(is_other) {
+            continue;
+        }
         if !is_al2023 {
             let text = format!(
                 "{part} does not begin with `#!`: Amazon Linux 2 runs it with a shell, and AL2023 stops at it"

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::cluster_names::is_cluster_name;
 use super::stated::Stated;
-use super::tags::CLUSTER_TAG;
+use crate::words::CLUSTER_TAG;
 
 /// A word of at least this many letters can be another one with a typing error, of more with two.
 const SHORTEST: usize = 4;

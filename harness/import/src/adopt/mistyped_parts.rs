@@ -1,6 +1,6 @@
 //! Parts of a MIME message with a NodeConfig and another type than that of NodeConfigs: nodeadm does not read them.
 
-use nodejoin_core::user_data::Part;
+use nodejoin_core::user_data::{Part, parse};
 
 use super::yaml_documents::documents;
 use crate::mime;
@@ -14,6 +14,19 @@ pub(super) const NODE_CONFIG: &str = "application/node.eks.aws";
 /// parts for one NodeConfig.
 pub(super) fn has_parts(user_data: &[u8]) -> bool {
     mime::raw_parts(&String::from_utf8_lossy(user_data)).is_some()
+}
+
+/// Whether nodeadm reads a NodeConfig of the user data, and nothing in it gives it another one. `text` is that of all
+/// parts.
+pub(super) fn is_read_alone(user_data: &[u8], text: &str) -> bool {
+    const WHOLE: &str = "text/x-not-multipart";
+    let is_read = |part: &Part| {
+        let is_of_type = [NODE_CONFIG, WHOLE].contains(&part.mime.as_str()) && !part.is_nested;
+        is_of_type && is_node_config(&String::from_utf8_lossy(&part.content))
+    };
+    let is_code = |line: &str| !line.trim_start().starts_with('#');
+    let is_given = text.lines().any(|line| is_code(line) && line.contains("nodeadm"));
+    parse(user_data).parts.iter().any(is_read) && !is_given
 }
 
 /// Whether a part of a message is a NodeConfig by its content and not by its type. A script or a cloud-config that

@@ -6,16 +6,24 @@ use nodejoin_core::vocabulary::nearest::nearest;
 use super::kubelet_fields;
 use super::kubelet_flags::KubeletFlags;
 use super::mistyped_parts::NODE_CONFIG;
+use super::systemd_words::value_of_environment_file;
 use super::yaml_documents::{YamlDocument, documents};
 use crate::machine::Taint;
 use crate::source_lines::SourceLines;
 use crate::tree::{Tree, yaml};
 use lost_fields::{lose, place_of, taint};
+use merged_config::MergedConfig;
 use types::CONFIG;
 
 mod cluster_fields;
+mod containerd;
+mod kubelet_values;
 mod lost_fields;
+mod merged_config;
+mod misspelt_spec;
+mod quantities;
 mod replaced_values;
+mod together;
 mod types;
 mod values;
 
@@ -50,6 +58,7 @@ pub(crate) struct NodeConfigs {
     pub(crate) ignored: Vec<String>,
     /// Flags of the kubelet in such fields, and settings with which a flag is equal.
     pub(crate) lost_flags: Vec<String>,
+    merged: MergedConfig,
 }
 
 /// The fields of a NodeConfig whose fields are known, from nodeadm's api/v1alpha1.
@@ -105,6 +114,9 @@ impl NodeConfigs {
         if let Some(first) = &first {
             self.is_any = true;
             self.document(first, text, lines);
+            if let Some(meant) = misspelt_spec::meant(first) {
+                self.unread(&meant, text, lines);
+            }
         }
         for later in documents {
             self.later_document(later, first.is_some(), text, lines);
@@ -253,6 +265,7 @@ impl NodeConfigs {
     fn document(&mut self, document: &Tree, text: &str, lines: &SourceLines<'_>) {
         self.unknown_fields(document, text, lines);
         self.rejected(document, text, lines);
+        self.merged.add(document);
         // A block scalar (`|`) ends with a line break.
         let cluster = |key: &str| {
             let text = document.text_at(&["spec", "cluster", key])?;
@@ -297,7 +310,8 @@ impl NodeConfigs {
         self.kubelet_words
             .extend(words.iter().map(|word| (*word).to_owned()));
         self.flags.max_pods = self.flag_max_pods;
-        self.flags.add(&words.join(" "));
+        // nodeadm writes them into `/etc/eks/kubelet/environment` (v20260304: internal/kubelet/environment.go).
+        self.flags.add(&value_of_environment_file(&words.join(" ")));
         let is_of_taints = |word: &&str| word.contains("--register-with-taints");
         self.has_flag_taints |= words.iter().any(is_of_taints);
         self.flag_max_pods = self.flags.max_pods;

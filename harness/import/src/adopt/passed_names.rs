@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::bootstrap_call::BOOTSTRAP;
 use super::cluster_names::is_cluster_name;
+use super::run_arguments::may_run_arguments;
 use super::shell::ShellScript;
-use super::shell_functions::functions;
+use super::shell_functions::{ShellFunction, functions};
 use super::wrappers::{behind_shells, behind_wrappers};
 
 /// Programs that read, change or copy a file, or print a text.
@@ -92,7 +93,7 @@ impl PassedNames {
             .known
             .take()
             .or_else(|| only(of_functions.chain(set_argument(text, script))));
-        let likely = behind_path(script).chain(written(text));
+        let likely = behind_path(script, &functions).chain(written(text));
         self.likely = self
             .likely
             .take()
@@ -128,8 +129,8 @@ fn set_argument<'s>(text: &str, script: &'s ShellScript) -> Option<&'s str> {
 }
 
 /// The word behind the path in the arguments of a program that is not known. What follows it are flags.
-fn behind_path(script: &ShellScript) -> impl Iterator<Item = &str> {
-    script.commands.iter().filter_map(|command| {
+fn behind_path<'s>(script: &'s ShellScript, functions: &[ShellFunction]) -> impl Iterator<Item = &'s str> {
+    script.commands.iter().filter_map(move |command| {
         let words = &command.words;
         let program = words.get(behind_wrappers(words))?.rsplit('/').next()?;
         let at = words.iter().position(|word| word.ends_with(BOOTSTRAP))?;
@@ -137,7 +138,8 @@ fn behind_path(script: &ShellScript) -> impl Iterator<Item = &str> {
         let is_flag = |word: &String| word.starts_with('-');
         let is_passed = at > behind_shells(words) && words.get(at + 2).is_none_or(is_flag);
         let name = words.get(at + 1)?.as_str();
-        (is_program && is_passed && !OF_FILES.contains(&program)).then_some(name)
+        let is_known = OF_FILES.contains(&program) || !may_run_arguments(program, functions);
+        (is_program && is_passed && !is_known).then_some(name)
     })
 }
 

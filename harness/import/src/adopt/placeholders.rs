@@ -204,8 +204,9 @@ fn found_in(text: &str, assigned: Option<&Assigned>, kind: Kind) -> Vec<Placehol
         if is_call || is_node_config {
             texts.extend(damaged_values(line));
         }
-        if is_call {
-            let mut further = expressions(line);
+        if is_call || is_node_config {
+            let mut further = erb_values(line);
+            further.extend(expressions(line).into_iter().filter(|_| is_call));
             further.retain(|text| !texts.contains(text));
             texts.append(&mut further);
         }
@@ -301,6 +302,13 @@ fn expressions(line: &str) -> Vec<String> {
     found.map(str::to_owned).collect()
 }
 
+/// Values of ERB, such as `<%= @role %>`.
+fn erb_values(line: &str) -> Vec<String> {
+    let found = line.match_indices("<%=");
+    let found = found.filter_map(|(at, _)| name_marks::mark_at(&line[at..]));
+    found.map(str::to_owned).collect()
+}
+
 /// Whether the bootstrap script needs the values of a line.
 fn is_call_or_value(line: &str) -> bool {
     let assigns = |name: &&str| {
@@ -350,8 +358,7 @@ struct DollarScope<'a> {
 fn dollars(line: &str, scope: &DollarScope<'_>) -> Vec<String> {
     let is_unknown = |name: &str| {
         !name.is_empty()
-            && !KNOWN_VARIABLES.contains(&name)
-            && !name.starts_with("AWS_")
+            && !is_of_environment(name)
             && scope
                 .assigned
                 .is_some_and(|assigned| !assigned.has(name, scope.number))
@@ -411,6 +418,11 @@ fn formats(line: &str, are_values: bool) -> Vec<String> {
         .filter(|word| is_value && is_format(word))
         .map(str::to_owned)
         .collect()
+}
+
+/// Whether a variable exists without an assignment in the script.
+pub(super) fn is_of_environment(name: &str) -> bool {
+    KNOWN_VARIABLES.contains(&name) || name.starts_with("AWS_")
 }
 
 fn is_word(text: &str) -> bool {

@@ -59,13 +59,15 @@ fn of_endpoint(endpoint: Option<&EndpointUrl>) -> Option<Region> {
     Region::all().find(|region| host.contains(&format!(".{region}.")))
 }
 
-/// Names the region of the file if the endpoint is in another one. `machine`: the one of the file.
+/// Names the region of the file, or of a command about the cluster, if the endpoint is in another one. `machine`: the
+/// one of the file.
 pub(super) fn note_other_region(
     machine: &Machine,
     stated: &Stated,
     endpoint: Option<&EndpointUrl>,
     report: &mut Vec<AdoptionLine>,
 ) {
+    note_other_command(stated, endpoint, report);
     let traits = &machine.traits;
     let of_file = traits
         .region
@@ -77,14 +79,42 @@ pub(super) fn note_other_region(
     let is_stand_in = traits.stand_ins.contains_key(&format!("region {of_file}"));
     // The reader of a template can have it from a command of the user data, such as one for S3.
     let is_of_text = stated.text.contains(of_file.as_str());
-    // Readers of files make up the endpoint of a cluster that the file does not state.
-    let made = ClusterTraits::stand_in().endpoint.unwrap_or_default();
-    let made = made.trim_start_matches("https://").split('.').next();
-    let is_made = endpoint.map(|endpoint| endpoint.host().split('.').next()) == Some(made);
-    if of_file != of_endpoint && !is_stand_in && !is_of_text && !is_made {
+    if of_file != of_endpoint && !is_stand_in && !is_of_text && !is_made_up(endpoint) {
         let text = format!(
             "the file states the region {of_file}, and the endpoint of the cluster is in {of_endpoint}: EKS does not find an instance of \
              another region than the cluster's and deletes its Node; the run is in {of_endpoint}"
+        );
+        line(report, AdoptionKind::Problem, text);
+    }
+}
+
+/// Whether a reader of a file makes up the endpoint, of a cluster that the file does not state.
+fn is_made_up(endpoint: Option<&EndpointUrl>) -> bool {
+    let made = ClusterTraits::stand_in().endpoint.unwrap_or_default();
+    let made = made.trim_start_matches("https://").split('.').next();
+    endpoint.map(|endpoint| endpoint.host().split('.').next()) == Some(made)
+}
+
+/// A cluster is in the region of its endpoint. Another cluster can have its name in another region.
+fn note_other_command(stated: &Stated, endpoint: Option<&EndpointUrl>, report: &mut Vec<AdoptionLine>) {
+    if is_made_up(endpoint) {
+        return;
+    }
+    let (Some(of_endpoint), Some(name)) = (of_endpoint(endpoint), stated.name.as_deref()) else {
+        return;
+    };
+    let about_it = stated
+        .commands
+        .iter()
+        .filter(|command| command.cluster() == Some(name));
+    let other = about_it.filter_map(|command| {
+        let region: Region = command.region()?.parse().ok()?;
+        (region != of_endpoint).then_some((command.word, region))
+    });
+    for (word, region) in other.take(1) {
+        let text = format!(
+            "`{word}` of `aws eks` in the user data is about the cluster {name} in {region}, and the endpoint of the cluster is in \
+             {of_endpoint}: these are two clusters; the run is in {of_endpoint}"
         );
         line(report, AdoptionKind::Problem, text);
     }

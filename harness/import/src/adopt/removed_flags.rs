@@ -6,6 +6,7 @@ use nodejoin_core::kubernetes::{DifferenceKind, Minor, difference, has_in_tree_a
 
 use super::report::{AdoptionKind, AdoptionLine, line};
 use super::stated::Stated;
+use super::systemd_words;
 use super::versions::minor_of;
 use crate::machine::Traits;
 
@@ -52,12 +53,9 @@ pub(super) fn note_removed(
 /// The words of the calls and of the NodeConfigs.
 fn words(stated: &Stated) -> BTreeSet<KubeletWord> {
     let of_calls = stated.calls.iter().filter_map(|call| call.values.get(ARGUMENTS));
-    let of_calls = of_calls.flat_map(|arguments| arguments.split_whitespace());
-    let of_configs = stated.configs.kubelet_words.iter().map(String::as_str);
-    let mut all = of_calls
-        .chain(of_configs)
-        .map(|word| word.trim_matches(['"', '\'']))
-        .peekable();
+    let texts = of_calls.chain(&stated.configs.kubelet_words);
+    let all: Vec<String> = texts.flat_map(|text| systemd_words::words(text)).collect();
+    let mut all = all.iter().map(String::as_str).peekable();
     let mut words: BTreeSet<KubeletWord> = stated
         .configs
         .gates
@@ -75,7 +73,6 @@ fn words(stated: &Stated) -> BTreeSet<KubeletWord> {
         };
         // The kubelet takes an underscore for a hyphen.
         let flag = flag.replace('_', "-");
-        let value = value.map(|value| value.trim_matches(['"', '\'']));
         if let ("--feature-gates", Some(gates)) = (flag.as_str(), value) {
             let gates = gates.split(',').filter_map(|gate| gate.split('=').next());
             words.extend(gates.map(|gate| KubeletWord::Gate(gate.to_owned())));
@@ -177,10 +174,27 @@ mod tests {
         for text in [
             config.to_owned(),
             call("--feature-gates=CSIMigrationAWS=true,NodeSwap=true"),
+            call("--feature-gates=\"CSIMigrationAWS=true\",\"NodeSwap=true\""),
         ] {
             let notes = notes(Some("1.31"), &text);
             assert!(notes.contains("has no feature gate `CSIMigrationAWS`"), "{notes}");
             assert!(!notes.contains("NodeSwap"), "{notes}");
+        }
+    }
+
+    #[test]
+    fn gates_of_features_that_every_newer_kubelet_has_are_named() {
+        let gates = [
+            ("EphemeralContainers", "1.26"),
+            ("IPv6DualStack", "1.24"),
+            ("TTLAfterFinished", "1.24"),
+        ];
+        for (gate, last) in gates {
+            let found = notes(None, &call(&format!("--feature-gates={gate}=true")));
+            assert_eq!(
+                found,
+                format!("kubelets after {last} have no feature gate `{gate}` and exit at it")
+            );
         }
     }
 

@@ -12,6 +12,7 @@ mod arrays;
 mod changes;
 mod documents;
 mod hidden;
+mod printed;
 mod splitting;
 
 /// Stands for text that only a run would produce, such as `$(curl ...)`.
@@ -242,7 +243,7 @@ impl Reader {
                 '\'' if self.is_closed('\'') => self.single_quoted(&mut word),
                 '"' if self.is_closed('"') => self.double_quoted(&mut word),
                 '$' => self.unquoted(&mut word),
-                '`' if self.is_closed('`') => self.backquoted(&mut word),
+                '`' if self.is_closed('`') => self.unquoted(&mut word),
                 c => {
                     self.next();
                     word.push(c);
@@ -293,16 +294,18 @@ impl Reader {
 
     fn backquoted(&mut self, word: &mut String) {
         self.next();
+        let start = self.at;
         while self.next().is_some_and(|c| c != '`') {}
-        word.push(UNKNOWN);
+        self.substituted(start, word);
     }
 
     fn dollar(&mut self, word: &mut String) {
         self.next();
         match self.peek() {
             Some('(') if self.is_nested('(', ')') => {
+                let start = self.at + 1;
                 self.skip_nested('(', ')');
-                word.push(UNKNOWN);
+                self.substituted(start, word);
             }
             Some('{') if self.is_nested('{', '}') => {
                 let start = self.at + 1;

@@ -55,6 +55,11 @@ fn definition(line: &str) -> Option<(&str, &str)> {
 }
 
 impl ShellFunction {
+    /// The text between its brackets.
+    pub(super) fn body(&self) -> &str {
+        &self.body
+    }
+
     /// Whether it runs the command in its arguments.
     pub(super) fn runs_arguments(&self) -> bool {
         let mut commands = self.body.split(['\n', ';', '&', '|', '{', '(']).map(|command| {

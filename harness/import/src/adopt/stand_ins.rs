@@ -28,16 +28,18 @@ pub(super) fn name_stand_ins(
     }
     let cluster = &traits.cluster;
     let made = made_up(traits);
-    let has_stand_in = made.iter().any(|made| made.endpoint == stated.endpoint);
+    let has_endpoint = |text: &str| {
+        let mut endpoints = made.iter().filter_map(|made| made.endpoint.as_deref());
+        endpoints.any(|endpoint| text.contains(endpoint))
+    };
+    // The endpoint is one of AWS' examples, which a file can have, too.
+    let is_of_file = machine.file.as_deref().is_some_and(has_endpoint);
+    let has_stand_in = !is_of_file && made.iter().any(|made| made.endpoint == stated.endpoint);
     if !has_stand_in && own.is_none() {
         return;
     }
     // User data that a reader of the file rendered contains the stand-ins itself.
-    let is_rendered = |own: &&str| {
-        let mut endpoints = made.iter().filter_map(|made| made.endpoint.as_deref());
-        endpoints.any(|endpoint| own.contains(endpoint))
-    };
-    let own = own.filter(|own| !is_rendered(own));
+    let own = own.filter(|own| is_of_file || !has_endpoint(own));
     let is_made = |value: &str| {
         let values = made.iter().flat_map(|made| {
             [&made.name, &made.endpoint, &made.service_cidr]

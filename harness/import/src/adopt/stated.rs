@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nodejoin_core::user_data::{CloudConfig, Part, parse};
+use nodejoin_core::user_data::{CloudConfig, Parsed, Part, parse};
 
 use super::bootstrap_call::{self, BootstrapCall};
 use super::early_commands::early_commands;
 use super::eks_commands::{EksCommand, eks_commands};
 use super::filled_marks::{with_filled_marks, without};
+use super::first_lines::config_behind_script;
 use super::indirect_calls::indirect_calls;
 use super::inner_messages;
 use super::join_configuration::JoinConfigurations;
@@ -15,6 +16,7 @@ use super::kubeconfig::Kubeconfig;
 use super::kubelet_flags::KubeletFlags;
 use super::mistyped_parts::{has_parts, is_mistyped};
 use super::node_config::NodeConfigs;
+use super::other_beginnings::type_by_beginning;
 use super::passed_names::PassedNames;
 use super::placeholders::JINJA;
 use super::replaced_lists::replaced_config;
@@ -117,8 +119,7 @@ impl Stated {
             lines,
         };
         for part in &parsed.parts {
-            let mime = meant_type(&parsed, part).unwrap_or(&part.mime);
-            let is_config = mime == CLOUD_CONFIG;
+            let is_config = type_of(&parsed, part) == CLOUD_CONFIG;
             let inner = inner_messages::node_configs(part);
             if has_parts && (is_mistyped(part) || !inner.is_empty()) {
                 match &inner[..] {
@@ -134,7 +135,7 @@ impl Stated {
             }
         }
         let mut config = parsed.cloud_config();
-        let unhandled = |part: &&Part| meant_type(&parsed, part) == Some(CLOUD_CONFIG);
+        let unhandled = |part: &&Part| part.mime != CLOUD_CONFIG && type_of(&parsed, part) == CLOUD_CONFIG;
         for part in parsed.parts.iter().filter(unhandled) {
             if let Ok(unhandled) = CloudConfig::read(&String::from_utf8_lossy(&part.content)) {
                 config.merge(unhandled);
@@ -143,7 +144,7 @@ impl Stated {
         for file in &config.files {
             stated.add(&String::from_utf8_lossy(&file.content), &mut reading);
         }
-        let is_config = |part: &&Part| meant_type(&parsed, part).unwrap_or(&part.mime) == CLOUD_CONFIG;
+        let is_config = |part: &&Part| type_of(&parsed, part) == CLOUD_CONFIG;
         for part in parsed.parts.iter().filter(is_config) {
             if let Some(commands) = early_commands(&String::from_utf8_lossy(&part.content)) {
                 stated.add(&commands, &mut reading);
@@ -156,7 +157,8 @@ impl Stated {
             stated.add(script, &mut reading);
         }
         stated.conclude();
-        if let Some(meant) = mime::meant(&String::from_utf8_lossy(&plain)) {
+        let text = String::from_utf8_lossy(&plain);
+        if let Some(meant) = mime::meant(&text).or_else(|| config_behind_script(&text)) {
             stated.add_lost(Self::of(meant.as_bytes()));
         } else if let Some(config) = replaced_config(&plain, &parsed) {
             stated.add_lost(Self::of_config(&config, lines));
@@ -213,7 +215,12 @@ impl Stated {
         for inner in script.commands.iter().filter_map(shell::inner) {
             self.add(inner, reading);
         }
-        for call in bootstrap_call::calls(&script) {
+        let calls = bootstrap_call::calls(&script);
+        if !reading.is_document && !self.is_for_ubuntu() {
+            let again = bootstrap_call::called_again(&calls, &script, reading.lines);
+            self.ignored_arguments.extend(again);
+        }
+        for call in calls {
             self.call(call, &script, reading);
         }
         self.kubeadm = self
@@ -231,7 +238,11 @@ impl Stated {
         if reading.is_document {
             call.forget_cut_flags();
         }
-        for note in call.ignored(script, reading.lines) {
+        let mut notes = call.ignored(script, reading.lines);
+        if !self.is_for_ubuntu() {
+            notes.extend(call.refused(script, reading.lines));
+        }
+        for note in notes {
             // A script in an argument is read twice.
             if !self.ignored_arguments.contains(&note) {
                 self.ignored_arguments.push(note);
@@ -343,7 +354,11 @@ impl Stated {
         } else if let Some(arguments) = call.values.get("--kubelet-extra-args") {
             // Those of a NodeConfig are another command line.
             let of_configs = self.flags.max_pods.take();
-            self.flags.add(arguments);
+            let passed = match self.is_for_ubuntu() {
+                true => Some(arguments.clone()),
+                false => call.passed_arguments(),
+            };
+            self.flags.add(&passed.unwrap_or_default());
             self.flags.max_pods = self.flags.max_pods.or(of_configs);
         }
         self.joins.add_to(&mut self.flags);
@@ -368,10 +383,22 @@ impl Stated {
         }
     }
 
+    /// Whether words of the user data are those of Ubuntu, whose bootstrap script is not published.
+    pub(super) fn is_for_ubuntu(&self) -> bool {
+        let mut words = ["snap set kubelet-eks", "apt-get ", "apt install"].iter();
+        words.any(|word| self.text.contains(word))
+    }
+
     /// Whether a bootstrap script is called with this flag.
     pub(crate) fn has_flag(&self, flag: &str) -> bool {
         self.calls.iter().any(|call| call.flags.contains(flag))
     }
+}
+
+/// The type that the author of a part means.
+fn type_of<'p>(parsed: &Parsed, part: &'p Part) -> &'p str {
+    let meant = meant_type(parsed, part).or_else(|| type_by_beginning(part));
+    meant.unwrap_or(&part.mime)
 }
 
 /// A message without the empty lines that end its header before it begins: what its author meant.

@@ -4,9 +4,8 @@ use nodejoin_core::kubernetes::Minor;
 
 use super::report::{AdoptionKind, AdoptionLine, line};
 use crate::machine::{Machine, StartedBy, Traits};
+use crate::words::CLUSTER_TAG;
 
-/// How tags name a cluster.
-pub(super) const CLUSTER_TAG: &str = "kubernetes.io/cluster/";
 /// The first kubelet without the AWS provider, which needs the tag. Neither bootstrap.sh nor nodeadm reads it.
 const WITHOUT_PROVIDER: Minor = Minor::new(27);
 

@@ -16,12 +16,18 @@ use super::endpoint_mistakes::endpoint_mistake;
 use super::error::AdoptError;
 use super::expectations;
 use super::file_name::file_name;
+use super::images_without_kubelet::image_without_kubelet;
+use super::ipv6_calls::ipv6_mistakes;
 use super::kubelet_start::{is_without_kubelet, may_start_kubelet};
 use super::lost_flags::LostFlags;
 use super::lost_lines;
 use super::lost_variables::lost_variable;
 use super::missing_interpreter;
+use super::missing_script::missing_script;
+use super::mistyped_path::mistyped_paths;
+use super::needed_disks;
 use super::open_values;
+use super::other_beginnings::type_by_beginning;
 use super::placeholders;
 use super::region::{note_other_region, with_region};
 use super::removed_flags;
@@ -29,7 +35,9 @@ use super::report::{AdoptionKind, AdoptionLine, line};
 use super::shell::UNKNOWN;
 use super::stand_ins;
 use super::stated::Stated;
+use super::unset_variables::unset_variables;
 use super::versions::WantedKubernetes;
+use super::whole_texts;
 use super::yaml_text::YamlText;
 use crate::bottlerocket::{self, Translated};
 use crate::eks::{self, STAND_IN_GROUP, complete_user_data, is_bottlerocket};
@@ -107,6 +115,8 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let complete = user_data.as_deref().unwrap_or_default();
     let lost_variable = lost_variable(complete, &stated, &choice, own_text.is_some());
     missing_interpreter::note_parts(complete, &choice, &mut report);
+    let of_whole = whole_texts::mistakes(complete, &stated, &lines);
+    let disks = needed_disks::note(machine, &stated, &lines);
     let Surroundings {
         mut keys,
         endpoint,
@@ -134,12 +144,17 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
     let swap = cloud_config_keys::swap(own, &stated.text);
     let packages = cloud_config_keys::packages(own);
     let misspelt = cloud_config_typos::misspelt(own, &lines);
+    let missing_script = missing_script(machine);
     let place = |flag: &str| stated.place_of(flag, &lines);
     removed_flags::note_removed(&machine.traits, &stated, &place, &mut report);
     let mistakes = stated.flags.mistakes(&place);
     let replaced = stated.flags.replaced(&place);
     let lost = lost_lines::lost_lines(own, &stated, &lines, own_text.is_some());
+    let paths = mistyped_paths(own, &lines);
+    let unset = unset_variables(own, &stated.text, &lines);
     let unread = drop_in_folders::unread(&String::from_utf8_lossy(&own_plain), &stated.text, &lines);
+    let of_ipv6 = ipv6_mistakes(&stated, &choice);
+    let plain_image = image_without_kubelet(machine, &stated);
     let texts = stated
         .ignored_arguments
         .iter()
@@ -148,18 +163,30 @@ pub fn adopt(machine: &Machine, set: &BTreeMap<String, String>) -> Result<Trial,
         .chain(&replaced)
         .chain(&lost)
         .chain(&unread)
+        .chain(&paths)
+        .chain(&unset)
+        .chain(&of_ipv6)
+        .chain(&plain_image)
+        .chain(&of_whole)
         .chain(lost_variable.as_ref().map(|variable| &variable.why))
         .chain(&machine.problems)
         .chain(&swap)
         .chain(&packages)
-        .chain(&misspelt);
+        .chain(&misspelt)
+        .chain(&missing_script);
     for text in texts {
         line(&mut report, AdoptionKind::Problem, text);
     }
-    for text in &machine.notes {
+    for text in machine.notes.iter().chain(&disks) {
         line(&mut report, AdoptionKind::Note, text);
     }
-    let is_called_twice = machine.managed.is_some() && choice.is_al2() && !Stated::of(own).calls.is_empty();
+    // Nothing runs a call in a part of the wrong type.
+    let has_other = parse(own)
+        .parts
+        .iter()
+        .any(|part| type_by_beginning(part).is_some());
+    let is_managed_al2 = machine.managed.is_some() && choice.is_al2();
+    let is_called_twice = is_managed_al2 && !has_other && !Stated::of(own).calls.is_empty();
     if is_called_twice {
         line(&mut report, AdoptionKind::Note, CALLED_TWICE);
     }
@@ -198,8 +225,8 @@ fn check_metadata(machine: &Machine) -> Result<(), AdoptError> {
 
 /// What follows from a call of the bootstrap script beside that of EKS.
 const CALLED_TWICE: &str = "the user data calls /etc/eks/bootstrap.sh, and EKS' own part calls it again: the kubelet starts with the flags of the \
-                            first call and restarts with those of the second, and the Node keeps the labels and taints of the first start \
-                            that registers it";
+                            first call and takes those of the second when it starts again (scripts of AMIs since v20221222 do not restart it \
+                            with containerd), and the Node keeps the labels and taints of the first start that registers it";
 /// How a NodeConfig names its kind.
 const NODE_CONFIG: &str = "node.eks.aws";
 /// The reason of a choice that the user data does not make.

@@ -7,7 +7,7 @@ use crate::known_fields::meant;
 use crate::source_lines::SourceLines;
 use crate::text::is_node_config;
 
-const SHELL: &str = "text/x-shellscript";
+pub(super) const SHELL: &str = "text/x-shellscript";
 pub(super) const CLOUD_CONFIG: &str = "text/cloud-config";
 /// How the content of a part begins, and its type.
 const BEGINS: [(&str, &str); 3] = [

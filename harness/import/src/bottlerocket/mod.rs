@@ -36,10 +36,11 @@ const OF_HOSTS: [&str; 8] = [
 const REQUIRED: &[&str] = &["api-server", "cluster-certificate", "cluster-name"];
 
 /// Checks the keys, and returns problems: those that this program does not know, which newer releases may have.
+/// `is_managed`: EKS adds what is missing.
 ///
 /// # Errors
 /// A misspelled key, or a value that Bottlerocket rejects.
-pub(crate) fn check(text: &str, table: &toml::Table) -> Result<Vec<String>, ImportError> {
+pub(crate) fn check(text: &str, table: &toml::Table, is_managed: bool) -> Result<Vec<String>, ImportError> {
     let mut problems = Vec::new();
     let Some(settings) = table.get("settings").and_then(toml::Value::as_table) else {
         return Ok(vec![
@@ -61,7 +62,9 @@ pub(crate) fn check(text: &str, table: &toml::Table) -> Result<Vec<String>, Impo
     check_keys(text, "settings.kubernetes", kubernetes, &known, &mut problems)?;
     types(text, kubernetes)?;
     values::check(text, kubernetes)?;
-    complete(text, kubernetes)?;
+    if !is_managed {
+        complete(text, kubernetes)?;
+    }
     Ok(problems)
 }
 
@@ -79,7 +82,7 @@ fn complete(text: &str, kubernetes: &toml::Table) -> Result<(), ImportError> {
         line: line.map(|index| index + 1),
         column: None,
         problem: format!("`settings.kubernetes` has no {}", missing.join(", ")),
-        hint: "set api-server, cluster-certificate and cluster-name; in a managed node group without an AMI EKS adds all three"
+        hint: "set api-server, cluster-certificate and cluster-name; EKS adds missing ones only in a managed node group without an AMI"
             .to_owned(),
     })
 }

@@ -180,15 +180,22 @@ impl Template<'_> {
 
     fn imported(&self, argument: &Tree) -> Result<Tree, ImportError> {
         let name = self.text_of(argument)?;
-        match self.set.get(&name) {
-            Some(value) => Ok(text(argument, value)),
-            None => self.lacking(
-                argument,
-                ("export ", &name),
-                format!("another stack exports `{name}`"),
-                format!("give its value: `--set {name}=VALUE`; `aws cloudformation list-exports` shows it"),
-            ),
+        if let Some(value) = self.set.get(&name) {
+            return Ok(text(argument, value));
         }
+        // A made-up name is enough for user data, and does not tell which resource is meant.
+        let is_of_user_data = self.is_noting.get() || self.is_collecting.get();
+        let export = self.imports.get(&name);
+        if let Some(export) = export.filter(|export| is_of_user_data || export.notes.is_empty()) {
+            export.notes.iter().for_each(|note| self.note(note.clone()));
+            return Ok(at(argument, export.value.value.clone()));
+        }
+        self.lacking(
+            argument,
+            ("export ", &name),
+            format!("another stack exports `{name}`"),
+            format!("give its value: `--set {name}=VALUE`; `aws cloudformation list-exports` shows it"),
+        )
     }
 }
 

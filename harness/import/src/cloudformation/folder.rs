@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::assets::{self, CdkAsset};
+use super::exports::{FolderExports, FolderStack};
 use super::machines::{self, NOTHING, NOTHING_HINT};
+use super::other_stacks::add_other_stacks;
 use super::place::StackPlace;
 use super::template::{Template, is_template};
 use crate::error::ImportError;
@@ -35,22 +37,46 @@ pub(crate) fn read_folder(input: &Import<'_>, folder: &Path) -> Result<Imported,
             hint: OTHER_FOLDERS.to_owned(),
         });
     }
+    let mut stacks = Vec::new();
     for file in files {
         let label = file.strip_prefix(folder).unwrap_or(&file).display().to_string();
-        let stack = label.strip_suffix(TEMPLATE).unwrap_or(&label).to_owned();
+        let label = label.strip_suffix(TEMPLATE).unwrap_or(&label).to_owned();
         let text = std::fs::read_to_string(&file).map_err(|error| unreadable(&file, &error))?;
         match json(&text) {
-            Ok(document) if is_template(&document) => {
-                let template = Template::at_place(input, &document, place(&file));
-                machines::add(&template, &format!("{stack}/"), &mut reading);
-            }
+            Ok(document) if is_template(&document) => stacks.push(FolderStack {
+                label,
+                document,
+                place: place(&file),
+            }),
             Ok(_) => {}
-            Err(error) => reading.add(&stack, Err(error)),
+            Err(error) => reading.add(&label, Err(error)),
         }
     }
-    let mut imported = reading.finish(NOTHING, NOTHING_HINT)?;
+    let mut imported = of_stacks(input, &stacks, reading)?;
     for machine in &mut imported.machines {
         assets.iter().for_each(|asset| asset.note(machine));
+    }
+    Ok(imported)
+}
+
+/// The machines of all stacks, each with what other stacks state about its cluster.
+fn of_stacks(
+    input: &Import<'_>,
+    stacks: &[FolderStack],
+    mut reading: Reading,
+) -> Result<Imported, ImportError> {
+    let exports = FolderExports::of(input, stacks);
+    let all = stacks.iter().map(|stack| stack.template(input, &exports));
+    let templates: Vec<Template<'_>> = all.collect();
+    let mut ends = Vec::new();
+    for (stack, template) in stacks.iter().zip(&templates) {
+        machines::add(template, &format!("{}/", stack.label), &mut reading);
+        ends.push(reading.machine_count());
+    }
+    let mut imported = reading.finish(NOTHING, NOTHING_HINT)?;
+    for (index, machine) in imported.machines.iter_mut().enumerate() {
+        let own = ends.partition_point(|end| *end <= index);
+        add_other_stacks(stacks, &templates, own, machine);
     }
     Ok(imported)
 }

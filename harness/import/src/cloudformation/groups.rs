@@ -1,44 +1,16 @@
 //! Node groups and Auto Scaling groups that use a launch template.
 
 use super::launch_templates::used_template;
+use super::role::group_rights;
 use super::template::Template;
-use crate::architecture::is_arm64_ami_type;
-use crate::ec2::{add_group_tags, add_group_type, is_all_spot};
+use crate::architecture::{self, is_arm64_ami_type};
+use crate::ec2::{add_group_tags, add_group_type, check_overrides, is_all_spot};
 use crate::error::ImportError;
-use crate::group_refusals::{GroupWithTemplate, Spelling};
-use crate::known_fields::meant;
+use crate::group_refusals::{GroupWithTemplate, Spelling, wrong_shapes};
+use crate::group_values::{GroupValues, other_cluster};
 use crate::machine::{AmiFamily, CapacityType, LaunchTemplateVersion, Machine, ManagedNodeGroup, StartedBy};
 use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
-
-/// The effects of taints in the API of EKS.
-const EFFECTS: [&str; 3] = ["NO_SCHEDULE", "NO_EXECUTE", "PREFER_NO_SCHEDULE"];
-/// The AMI types of the API of EKS.
-const AMI_TYPES: [&str; 23] = [
-    "AL2_x86_64",
-    "AL2_x86_64_GPU",
-    "AL2_ARM_64",
-    "CUSTOM",
-    "BOTTLEROCKET_ARM_64",
-    "BOTTLEROCKET_x86_64",
-    "BOTTLEROCKET_ARM_64_FIPS",
-    "BOTTLEROCKET_x86_64_FIPS",
-    "BOTTLEROCKET_ARM_64_NVIDIA",
-    "BOTTLEROCKET_x86_64_NVIDIA",
-    "BOTTLEROCKET_ARM_64_NVIDIA_FIPS",
-    "BOTTLEROCKET_x86_64_NVIDIA_FIPS",
-    "WINDOWS_CORE_2019_x86_64",
-    "WINDOWS_FULL_2019_x86_64",
-    "WINDOWS_CORE_2022_x86_64",
-    "WINDOWS_FULL_2022_x86_64",
-    "WINDOWS_CORE_2025_x86_64",
-    "WINDOWS_FULL_2025_x86_64",
-    "AL2023_x86_64_STANDARD",
-    "AL2023_ARM_64_STANDARD",
-    "AL2023_x86_64_NEURON",
-    "AL2023_x86_64_NVIDIA",
-    "AL2023_ARM_64_NVIDIA",
-];
 
 /// The properties of a node group or Auto Scaling group.
 pub(super) struct StackGroup<'a> {
@@ -98,6 +70,13 @@ impl<'a> StackGroup<'a> {
         machine.started_by = StartedBy::ScalingGroups;
         let tags = self.properties.items_at(&["Tags"]);
         add_group_tags(&mut machine.traits, tags, ["Key", "Value", "PropagateAtLaunch"]);
+        let overrides = ["MixedInstancesPolicy", "LaunchTemplate", "Overrides"];
+        let overrides = self.properties.items_at(&overrides);
+        check_overrides(
+            machine,
+            overrides,
+            ["InstanceType", "LaunchTemplateSpecification"],
+        );
     }
 
     /// Whether a mixed group starts spot instances alone.
@@ -149,36 +128,60 @@ impl<'a> StackGroup<'a> {
         group.check(self.name)
     }
 
-    /// What EKS refuses although it is close to what it knows.
-    fn problems(&self) -> Vec<String> {
+    /// What EKS refuses of a node group that states no instance type. `data`: that of its launch template. A function
+    /// can add one.
+    fn missing_type(&self, data: Option<&Tree>) -> Option<String> {
+        let of_template = ["InstanceType", "InstanceRequirements"];
+        let is_in_template = data.is_some_and(|data| of_template.iter().any(|key| states(data, key)));
+        let is_stated = is_in_template || states(&self.properties, "InstanceTypes");
+        architecture::missing_type(&self.properties.text_at(&["AmiType"])?).filter(|_| !is_stated)
+    }
+
+    /// Adds what EKS refuses of a node group, and the rights of its role. `data`: that of its launch template.
+    pub(super) fn check_values(&self, template: &Template<'_>, data: Option<&Tree>, machine: &mut Machine) {
+        let written = template
+            .resource(self.name)
+            .and_then(|resource| resource.get("Properties"));
+        let written = written.unwrap_or(&self.properties);
+        let problems = &mut machine.problems;
+        problems.extend(wrong_shapes(written, Spelling::Pascal));
+        problems.extend(self.values(template, data).problems());
+        problems.extend(self.missing_type(data));
+        let named = written.get("ClusterName").and_then(Tree::text);
+        let clusters = named.zip(template.only_cluster());
+        // References of ACK name manifests. Their groups have names that no logical id has.
+        let clusters = clusters.filter(|_| !self.name.contains('/'));
+        let doubt = clusters.and_then(|(named, only)| other_cluster(named, only));
+        machine.notes.extend(doubt);
+        if let Some(role) = written.get("NodeRole") {
+            machine.traits.role_rights = group_rights(template, role);
+        }
+    }
+
+    fn values(&self, template: &Template<'_>, data: Option<&Tree>) -> GroupValues {
+        let text = |key: &str| self.properties.text_at(&[key]);
+        let has_image = data.is_some_and(|data| states(data, "ImageId"));
+        let data = data
+            .filter(|_| !has_image)
+            .map(|data| template.evaluate_known(data));
         let effects = self.properties.items_at(&["Taints"]).iter();
-        let effects = effects.filter_map(|taint| taint.text_at(&["Effect"]));
-        let effects = effects.filter(|effect| !EFFECTS.contains(&effect.as_str()));
-        let effects = effects.map(|effect| {
-            format!(
-                "EKS refuses the effect `{effect}` of a taint: write {}",
-                EFFECTS.join(", ")
-            )
-        });
-        let ami_type = self.properties.text_at(&["AmiType"]);
-        let ami_type = ami_type.and_then(|stated| {
-            let is_known = AMI_TYPES.contains(&stated.as_str());
-            let near = meant(&stated, AMI_TYPES.iter().copied()).filter(|_| !is_known)?;
-            // One that differs in numbers alone can be newer.
-            let letters = |word: &str| word.replace(|c: char| c.is_ascii_digit(), "");
-            if letters(near) == letters(&stated) {
-                return None;
-            }
-            Some(format!(
-                "EKS refuses the AMI type `{stated}`: did you mean `{near}`?"
-            ))
-        });
-        effects.chain(ami_type).collect()
+        GroupValues {
+            ami_type: text("AmiType"),
+            has_default_ami: !has_image && !states(&self.properties, "AmiType"),
+            capacity_type: text("CapacityType"),
+            version: text("Version"),
+            cluster_version: text("ClusterName").and_then(|name| template.cluster_version(&name)),
+            instance_types: list(self.properties.items_at(&["InstanceTypes"])),
+            type_of_template: data.and_then(|data| data.text_at(&["InstanceType"])),
+            labels: texts(self.properties.get("Labels")),
+            effects: effects.filter_map(|taint| taint.text_at(&["Effect"])).collect(),
+            role: text("NodeRole"),
+            exists: false,
+        }
     }
 
     /// Adds what a node group states about its nodes. `has_arm64_image`: its launch template names an AMI for arm64.
     pub(super) fn describe(&self, machine: &mut Machine, has_arm64_image: bool) {
-        machine.problems.extend(self.problems());
         machine.started_by = StartedBy::NodeGroup;
         let text = |key: &str| self.properties.text_at(&[key]);
         let traits = &mut machine.traits;
@@ -213,4 +216,10 @@ impl<'a> StackGroup<'a> {
             traits.leave_group_to_eks();
         }
     }
+}
+
+/// Whether properties have a key, or a function in place of them that can have it.
+fn states(properties: &Tree, key: &str) -> bool {
+    let mut keys = properties.entries().iter().map(|(key, _)| key);
+    keys.any(|own| own == key || own.starts_with("Fn::"))
 }

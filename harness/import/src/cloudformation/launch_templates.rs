@@ -104,14 +104,7 @@ pub(super) fn outside(template: &Template<'_>, properties: &Tree, owner: &str) -
     }
     let of_configuration = value_at(template, properties, &[CONFIGURATION_NAME]);
     Some(match of_configuration {
-        Ok(Some(_)) => ImportError::UserDataElsewhere {
-            line,
-            owner,
-            place: format!("launch configuration `{used}`"),
-            hint: format!(
-                "give the output of `aws autoscaling describe-launch-configurations --launch-configuration-names {used}`"
-            ),
-        },
+        Ok(Some(_)) => ImportError::in_launch_configuration(line, owner, &used),
         Ok(None) | Err(_) => ImportError::InLaunchTemplate {
             line,
             owner,

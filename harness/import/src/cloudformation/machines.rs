@@ -13,6 +13,7 @@ use crate::error::ImportError;
 use crate::group_refusals::Spelling;
 use crate::machine::Machine;
 use crate::reading::Reading;
+use crate::scaling_groups;
 use crate::tree::Tree;
 
 /// What is wrong with a file without machines, and what to give instead.
@@ -25,6 +26,8 @@ const NODE_GROUP: &str = "AWS::EKS::Nodegroup";
 /// Adds the machines of a template; `prefix` begins their names.
 pub(super) fn add(template: &Template<'_>, prefix: &str, reading: &mut Reading) {
     let groups = StackGroup::all(template);
+    let mut problems = template.attribute_problems();
+    template.problems.borrow_mut().append(&mut problems);
     for (id, resource) in template.resources() {
         find_missing(template, &groups, id, resource);
     }
@@ -114,6 +117,9 @@ fn add_resource(
     let named = |mut machine: Machine| {
         add_named_cluster(template, &mut machine);
         add_access(template, &mut machine);
+        machine
+            .problems
+            .extend(template.problems.borrow().iter().cloned());
         Machine {
             name: name.to_owned(),
             literals: template.literals.borrow().clone(),
@@ -121,8 +127,12 @@ fn add_resource(
         }
     };
     match resource.text_at(&["Type"]).unwrap_or_default().as_str() {
-        "AWS::EC2::LaunchTemplate" => {
-            for (group, machine) in templates(template, groups, id, properties) {
+        kind @ ("AWS::EC2::LaunchTemplate" | "AWS::AutoScaling::LaunchConfiguration") => {
+            let machines = match kind {
+                "AWS::EC2::LaunchTemplate" => templates(template, groups, id, properties),
+                _ => configurations(template, groups, id, properties),
+            };
+            for (group, machine) in machines {
                 let name = group.map_or_else(|| name.to_owned(), |group| format!("{name}/{group}"));
                 let named = machine.map(|machine| Machine {
                     name: name.clone(),
@@ -130,10 +140,6 @@ fn add_resource(
                 });
                 reading.add(&name, named);
             }
-        }
-        "AWS::AutoScaling::LaunchConfiguration" => {
-            let machine = configuration(template, groups, id, properties);
-            reading.add(name, machine.map(named));
         }
         "AWS::EC2::Instance" => reading.add(name, instance(template, properties).map(named)),
         NODE_GROUP => {
@@ -148,6 +154,7 @@ fn add_resource(
                 let mut machine = base(template, properties);
                 let checked = group.check(template).map(|()| {
                     group.describe(&mut machine, false);
+                    group.check_values(template, None, &mut machine);
                     named(machine)
                 });
                 reading.add(name, checked);
@@ -231,6 +238,7 @@ fn of_group(
         group.check(template)?;
         group.check_with(template, data)?;
         group.describe(&mut machine, has_arm64_image(template, data));
+        group.check_values(template, Some(data), &mut machine);
         return Ok(machine);
     }
     group.describe_scaling(&mut machine);
@@ -247,18 +255,33 @@ fn of_group(
     Ok(machine)
 }
 
-fn configuration(
+/// A launch configuration is a machine for each part of its groups whose instances differ.
+fn configurations<'g>(
     template: &Template<'_>,
-    groups: &[StackGroup<'_>],
+    groups: &'g [StackGroup<'_>],
     id: &str,
     properties: &Tree,
-) -> Result<Machine, ImportError> {
+) -> Vec<GroupMachine<'g>> {
     let users = users(template, groups, id, properties);
-    let mut machine = read(template, &users, properties)?;
-    machine.traits.is_without_profile = is_without_profile(properties);
-    for group in users {
+    let machine = match read(template, &users, properties) {
+        Ok(machine) => machine,
+        Err(error) => return vec![(None, Err(error))],
+    };
+    let parts = scaling_groups::parts(&users, machine.user_data.as_deref(), |group: &StackGroup<'_>| {
+        let mut machine = Machine::default();
         group.describe_scaling(&mut machine);
-    }
-    add_type(template, properties, &mut machine.traits);
-    Ok(machine)
+        machine.traits
+    });
+    let is_one = parts.len() == 1;
+    let machines = parts.into_iter().map(|part| {
+        let mut machine = machine.clone();
+        machine.traits.is_without_profile = is_without_profile(properties);
+        let name = part.first().filter(|_| !is_one).map(|group| group.name);
+        for group in part {
+            group.describe_scaling(&mut machine);
+        }
+        add_type(template, properties, &mut machine.traits);
+        (name, Ok(machine))
+    });
+    machines.collect()
 }

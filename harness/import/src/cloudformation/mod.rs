@@ -6,6 +6,8 @@
 //! | `evaluate.rs` | evaluates functions |
 //! | `missing.rs` | values that the template does not state |
 //! | `substitute.rs` | `Fn::Sub`, and dynamic references |
+//! | `unbraced_names.rs` | names that `Fn::Sub` does not fill in |
+//! | `attributes.rs` | attributes that resources do not have |
 //! | `reference.rs` | what `Ref` and `Fn::GetAtt` return |
 //! | `condition.rs` | `Fn::If` and conditions |
 //! | `place.rs` | region and account of a stack |
@@ -17,20 +19,25 @@
 //! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
 //! | `access.rs` | who may use the cluster of a machine |
 //! | `stack.rs` | the stack that `cfn-init` on a machine reads |
-//! | `folder.rs` | a folder of `cdk synth` |
+//! | `exports.rs` | what the stacks of a folder of `cdk synth` export |
+//! | `other_stacks.rs` | the cluster of another stack |
+//! | `folder.rs` | such a folder |
 //! | `assets.rs` | files of such a folder that user data downloads |
 //! | `repeated_keys.rs` | keys that appear twice in a mapping |
 
 mod access;
 mod assets;
+mod attributes;
 mod condition;
 mod evaluate;
+mod exports;
 mod folder;
 mod groups;
 mod instances;
 mod launch_templates;
 mod machines;
 mod missing;
+mod other_stacks;
 mod place;
 mod properties;
 mod reference;
@@ -39,6 +46,7 @@ mod role;
 mod stack;
 mod substitute;
 mod template;
+mod unbraced_names;
 
 use crate::error::ImportError;
 use crate::input::Import;

@@ -33,6 +33,8 @@ pub(super) fn read(
         let bytes = user_data(template, field);
         template.is_noting.set(false);
         machine.user_data = Some(bytes?).filter(|bytes| !bytes.is_empty());
+        let plain = machine.user_data.as_deref().unwrap_or_default();
+        machine.problems.extend(template.unbraced_names(field, plain));
         let (stack, mut notes) = template.stack(machine.user_data.as_deref());
         machine.stack = stack;
         machine.notes.append(&mut notes);
@@ -120,6 +122,7 @@ pub(super) fn base(template: &Template<'_>, properties: &Tree) -> Machine {
         let name = template.image_name(image);
         traits.ami_family = name.as_deref().and_then(family_of_image);
         traits.image_version = name.as_deref().and_then(version_of_image);
+        traits.image_name = name;
         traits.ami_id = Some(STAND_IN_AMI.to_owned());
         traits.stand_ins.extend([stand_in_ami()]);
     }
@@ -146,6 +149,7 @@ fn problems(template: &Template<'_>, properties: &Tree, known: &Tree) -> Vec<Str
         image: image.as_deref(),
         instance_type: known.get("InstanceType").and_then(Tree::text),
         http_tokens: known.at(&["MetadataOptions", "HttpTokens"]).and_then(Tree::text),
+        profile_name: known.at(&["IamInstanceProfile", "Name"]).and_then(Tree::text),
     };
     values.problems()
 }
@@ -185,20 +189,38 @@ fn clusters<'a>(template: &Template<'a>) -> Vec<&'a Tree> {
 
 /// Adds the one of several clusters that the group or the user data of a machine names.
 pub(super) fn add_named_cluster(template: &Template<'_>, machine: &mut Machine) {
-    let clusters = clusters(template);
-    if clusters.len() < 2 {
+    if clusters(template).len() < 2 {
         return;
     }
+    if let Some(name) = named_cluster(machine) {
+        add_cluster(template, &name, machine);
+    }
+}
+
+/// The name of the cluster that the group or the user data of a machine names.
+pub(super) fn named_cluster(machine: &Machine) -> Option<String> {
     let user_data = machine.user_data.as_deref().unwrap_or_default();
     let stated = machine.traits.cluster.name.clone();
-    let Some(name) = stated.or_else(|| Stated::of(user_data).name) else {
-        return;
-    };
-    let is_named = |resource: &&Tree| template.cluster_name(resource) == name;
-    let named: Vec<&Tree> = clusters.into_iter().filter(is_named).collect();
-    if let [resource] = named[..] {
+    stated.or_else(|| Stated::of(user_data).name)
+}
+
+/// Adds the cluster of a template with this name.
+pub(super) fn add_cluster(template: &Template<'_>, name: &str, machine: &mut Machine) {
+    if let [resource] = clusters_with_name(template, name)[..] {
         let own = cluster_traits(template, resource, &mut machine.traits.stand_ins);
         machine.traits.cluster = std::mem::take(&mut machine.traits.cluster).or(&own);
+    }
+}
+
+fn clusters_with_name<'a>(template: &Template<'a>, name: &str) -> Vec<&'a Tree> {
+    let is_named = |resource: &&Tree| template.cluster_name(resource) == name;
+    clusters(template).into_iter().filter(is_named).collect()
+}
+
+impl Template<'_> {
+    /// Whether the template defines a cluster with this name.
+    pub(super) fn has_cluster(&self, name: &str) -> bool {
+        !clusters_with_name(self, name).is_empty()
     }
 }
 

@@ -156,6 +156,24 @@ impl Template<'_> {
             .unwrap_or_default()
     }
 
+    /// The version of the cluster with this name, if the template defines one such cluster.
+    pub(super) fn cluster_version(&self, name: &str) -> Option<String> {
+        let clusters = self.resources().iter().map(|(_, resource)| resource);
+        let mut named = clusters.filter(|one| is_cluster(one) && self.cluster_name(one) == name);
+        let cluster = named.next().filter(|_| named.next().is_none())?;
+        let version = self.evaluate_known(cluster_property(cluster, "Version")?);
+        version.text().map(str::to_owned)
+    }
+
+    /// The name that the template states for its only cluster.
+    pub(super) fn only_cluster(&self) -> Option<&str> {
+        let clusters = self.resources().iter().map(|(_, resource)| resource);
+        let mut clusters = clusters.filter(|resource| is_cluster(resource));
+        let cluster = clusters.next().filter(|_| clusters.next().is_none())?;
+        let is_sure = cluster.get("Condition").is_none();
+        cluster_property(cluster, "Name")?.text().filter(|_| is_sure)
+    }
+
     /// `Fn::GetAtt`.
     pub(super) fn attribute(&self, argument: &Tree) -> Result<Tree, ImportError> {
         if let Some(text) = argument.text() {
@@ -178,6 +196,7 @@ impl Template<'_> {
         if let Some(value) = self.set.get(&name) {
             return Ok(text(origin, value));
         }
+        self.check_attribute(origin, resource, attribute)?;
         let value = self
             .resource(resource)
             .and_then(|tree| self.known_attribute(origin, resource, tree, attribute));
@@ -194,16 +213,9 @@ impl Template<'_> {
 
     fn known_attribute(&self, origin: &Tree, name: &str, resource: &Tree, attribute: &str) -> Option<String> {
         if is_cluster(resource) {
-            let cidr = || {
-                let property = cluster_property(resource, "KubernetesNetworkConfig")?;
-                self.evaluate_known(property).text_at(&["ServiceIpv4Cidr"])
-            };
             return match attribute {
                 "Endpoint" => self.cluster.endpoint.clone(),
                 "CertificateAuthorityData" => self.cluster.certificate_authority.clone(),
-                "KubernetesNetworkConfig.ServiceIpv4Cidr" => {
-                    cidr().or_else(|| self.cluster.service_cidr.clone())
-                }
                 _ => None,
             };
         }

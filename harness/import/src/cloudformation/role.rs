@@ -1,8 +1,9 @@
-//! The role of an instance profile, its trust and its policies.
+//! The role of an instance profile or of a node group, its trust and its policies.
 
 use super::template::Template;
+use crate::cluster_access::role_name;
 use crate::machine::{StandIn, Traits};
-use crate::role_rights::{RoleRights, trusts_ec2};
+use crate::role_rights::{RoleRights, allowed_actions, trusts_ec2};
 use crate::tree::Tree;
 
 /// Resources that give roles further policies.
@@ -32,11 +33,26 @@ pub(super) fn add_role(template: &Template<'_>, properties: &Tree, traits: &mut 
             .stand_ins
             .insert(format!("role {name}"), StandIn::OnlyInAws);
     }
-    let properties = resource.and_then(|resource| resource.get("Properties"));
-    traits.role_rights = RoleRights {
+    traits.role_rights = rights(template, resource, traits.role.as_deref());
+}
+
+/// What the template states about the role of a node group. `field`: its `NodeRole`.
+pub(super) fn group_rights(template: &Template<'_>, field: &Tree) -> RoleRights {
+    let arn = template.text_of(field).unwrap_or_default();
+    let name = role_name(&arn).filter(|name| !name.is_empty());
+    rights(template, template.referred(field), name)
+}
+
+/// What a template states about a role with this name.
+fn rights(template: &Template<'_>, role: Option<&Tree>, name: Option<&str>) -> RoleRights {
+    let properties = role.and_then(|role| role.get("Properties"));
+    let found = properties.and_then(|properties| policies(template, properties, name));
+    let (policies, actions) = found.unzip();
+    RoleRights {
         trusts_ec2: properties.and_then(|properties| trust(template, properties)),
-        policies: properties.and_then(|properties| policies(template, properties, traits.role.as_deref())),
-    };
+        policies,
+        actions: actions.unwrap_or_default(),
+    }
 }
 
 fn trust(template: &Template<'_>, properties: &Tree) -> Option<bool> {
@@ -44,20 +60,39 @@ fn trust(template: &Template<'_>, properties: &Tree) -> Option<bool> {
     trusts_ec2(&template.evaluate(policy).ok()?)
 }
 
-/// The policies of a role with this name, if it has managed ones alone.
-fn policies(template: &Template<'_>, properties: &Tree, name: Option<&str>) -> Option<Vec<String>> {
-    let has_own = properties.get("Policies").is_some();
+/// The managed policies that the template attaches to a role with this name, and the actions that the policies inside
+/// of the role allow, if it attaches no others.
+fn policies(
+    template: &Template<'_>,
+    properties: &Tree,
+    name: Option<&str>,
+) -> Option<(Vec<String>, Vec<String>)> {
     let mut resources = template.resources().iter();
     let has_more = resources.any(|(_, resource)| {
         let kind = resource.text_at(&["Type"]).unwrap_or_default();
         POLICIES.contains(&kind.as_str()) && may_be_for(template, resource, name)
     });
-    if has_own || has_more {
+    if has_more {
         return None;
     }
-    let arns = template.evaluate(properties.get("ManagedPolicyArns")?).ok()?;
-    let arns = arns.items().iter().map(|arn| arn.text().map(str::to_owned));
-    arns.collect()
+    let own = list(template, properties.get("Policies"))?;
+    let own = own
+        .iter()
+        .map(|policy| allowed_actions(policy.get("PolicyDocument")?));
+    let own: Option<Vec<Vec<String>>> = own.collect();
+    let arns = list(template, properties.get("ManagedPolicyArns"))?;
+    let arns = arns.iter().map(|arn| arn.text().map(str::to_owned));
+    Some((arns.collect::<Option<_>>()?, own?.concat()))
+}
+
+/// The items of a list; none if it is missing. `None`: the list is not known.
+fn list(template: &Template<'_>, field: Option<&Tree>) -> Option<Vec<Tree>> {
+    let Some(field) = field else {
+        return Some(Vec::new());
+    };
+    let value = template.evaluate(field).ok()?;
+    let is_known = value.is_null() || !value.is_map();
+    is_known.then(|| value.items().to_vec())
 }
 
 /// Whether a policy can be one of the role with this name.
@@ -66,9 +101,9 @@ fn may_be_for(template: &Template<'_>, policy: &Tree, name: Option<&str>) -> boo
     let mut roles = ["Roles", "RoleName"]
         .iter()
         .filter_map(|key| properties?.get(key));
-    roles.any(|roles| match template.evaluate(roles) {
-        Ok(known) if known.items().is_empty() => known.text() == name,
-        Ok(known) => known.items().iter().any(|item| item.text() == name),
-        Err(_) => true,
+    roles.any(|roles| match (template.evaluate(roles), name) {
+        (Ok(known), Some(_)) if known.items().is_empty() => known.text() == name,
+        (Ok(known), Some(_)) => known.items().iter().any(|item| item.text() == name),
+        (Err(_), _) | (_, None) => true,
     })
 }

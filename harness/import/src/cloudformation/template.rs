@@ -36,6 +36,10 @@ pub(super) struct Template<'a> {
     pub(super) is_in_base64: Cell<bool>,
     /// Region and account that the file states outside of its parameters.
     pub(super) place: StackPlace,
+    /// What other stacks of its folder export, by name.
+    pub(super) imports: BTreeMap<String, StackExport>,
+    /// Mistakes that concern all of its machines.
+    pub(super) problems: RefCell<Vec<String>>,
     depth: Cell<usize>,
     steps: Cell<usize>,
 }
@@ -47,6 +51,15 @@ pub(super) struct UnstatedValue {
     pub(super) kind: &'static str,
     /// The first line that needs it.
     pub(super) line: Option<usize>,
+}
+
+/// The value of an output that a stack exports.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct StackExport {
+    /// Without lines: they are those of another file.
+    pub(super) value: Tree,
+    /// Say which parts of it stand for values that only AWS knows.
+    pub(super) notes: Vec<String>,
 }
 
 impl<'a> Template<'a> {
@@ -74,6 +87,8 @@ impl<'a> Template<'a> {
             is_naming: Cell::new(false),
             is_in_base64: Cell::new(false),
             place,
+            imports: BTreeMap::new(),
+            problems: RefCell::default(),
             depth: Cell::new(0),
             steps: Cell::new(0),
         }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::config::BootstrapConfig;
 use super::sections::{files, sections};
 use crate::error::ImportError;
-use crate::known_fields::KnownFields;
+use crate::known_fields::{KnownFields, check_texts};
 use crate::tree::yaml;
 use crate::words::texts;
 
@@ -35,15 +35,57 @@ const SPEC: KnownFields = KnownFields {
     elsewhere: None,
 };
 
-/// Checks the fields of the configuration.
+/// Checks the fields of the configuration, and the arguments of the kubelet.
 ///
 /// # Errors
-/// A field is misspelt.
+/// A field is misspelt, or an argument is not text.
 pub(super) fn check(config: &BootstrapConfig<'_>, notes: &mut Vec<String>) -> Result<(), ImportError> {
     // A manifest without `spec` stands for its own specification.
-    match config.spec.get("kind") {
-        None => SPEC.check(config.spec, notes),
-        Some(_) => Ok(()),
+    if config.spec.get("kind").is_some() {
+        return Ok(());
+    }
+    SPEC.check(config.spec, notes)?;
+    let arguments = config.spec.get("kubeletExtraArgs");
+    check_texts(
+        arguments,
+        "the argument of the kubelet",
+        "the API server refuses it",
+    )
+}
+
+/// Whether another command takes the place of bootstrap.sh.
+pub(super) fn has_own_command(config: &BootstrapConfig<'_>) -> bool {
+    command(config).is_some()
+}
+
+/// The field has both spellings.
+fn command(config: &BootstrapConfig<'_>) -> Option<String> {
+    let mut fields = ["bootstrapCommandOverride", "boostrapCommandOverride"].into_iter();
+    fields.find_map(|field| config.text(&[field]))
+}
+
+/// Says of which value of the user data only AWS knows the true one.
+pub(super) fn stand_in_note(config: &BootstrapConfig<'_>) -> Option<String> {
+    let range = config
+        .stated
+        .vpc_range
+        .as_ref()
+        .filter(|range| !range.is_stated)?;
+    let is_used = ipv6_range(config).as_ref() == Some(&range.cidr);
+    is_used.then(|| {
+        format!(
+            "`{}` in the user data stands for the IPv6 range of the VPC, which AWS chooses",
+            range.cidr
+        )
+    })
+}
+
+/// The network that bootstrap.sh gets: that of the configuration, else the range of an IPv6 VPC, as the controller of
+/// EKSConfigs writes it. The script takes the one of `describe-cluster` in its place.
+fn ipv6_range(config: &BootstrapConfig<'_>) -> Option<String> {
+    match config.spec.get("serviceIPV6Cidr") {
+        Some(own) => own.text().filter(|cidr| !cidr.is_empty()).map(str::to_owned),
+        None => config.stated.vpc_range.as_ref().map(|range| range.cidr.clone()),
     }
 }
 
@@ -61,10 +103,7 @@ pub(super) fn render(config: &BootstrapConfig<'_>) -> Result<String, ImportError
     for command in config.commands("preBootstrapCommands") {
         text.push_str(&format!("  - {}\n", json!(command)));
     }
-    let command = config
-        .text(&["bootstrapCommandOverride"])
-        .or_else(|| config.text(&["boostrapCommandOverride"]))
-        .unwrap_or_else(|| "/etc/eks/bootstrap.sh".to_owned());
+    let command = command(config).unwrap_or_else(|| "/etc/eks/bootstrap.sh".to_owned());
     let name = config.cluster.name.as_deref().unwrap_or_default();
     text.push_str(&format!("  - {command} {name}{}\n", arguments(config)));
     for command in config.commands("postBootstrapCommands") {
@@ -128,7 +167,7 @@ fn arguments(config: &BootstrapConfig<'_>) -> String {
             text.push_str(&format!(" --{flag} {quote}{value}{quote}"));
         }
     }
-    if let Some(cidr) = config.text(&["serviceIPV6Cidr"]) {
+    if let Some(cidr) = ipv6_range(config) {
         text.push_str(&format!(" --ip-family ipv6 --service-ipv6-cidr {cidr}"));
     }
     text

@@ -31,13 +31,17 @@ impl BootstrapConfig<'_> {
             ..Machine::default()
         };
         machine.managed = self.managed.clone();
-        machine.traits.ami_family = family;
-        machine.traits.cluster = self.stated.clone();
-        machine.traits.region.clone_from(&self.region);
+        machine.traits.ami_family = family.map(|family| self.traits.ami_family.unwrap_or(family));
+        self.stated.add_to(&mut machine.traits);
         machine.traits.stand_ins.extend(self.stand_ins());
+        machine.problems.clone_from(&self.problems);
+        machine.problems.extend(self.wrong_image().map(str::to_owned));
         match self.kind {
             BootstrapKind::Kubeadm => kubeadm_config::describe(self, &mut machine.traits)?,
-            BootstrapKind::Eks => eks_config::check(self, &mut machine.notes)?,
+            BootstrapKind::Eks => {
+                eks_config::check(self, &mut machine.notes)?;
+                machine.notes.extend(eks_config::stand_in_note(self));
+            }
             BootstrapKind::Nodeadm => {
                 machine
                     .notes
@@ -48,7 +52,7 @@ impl BootstrapConfig<'_> {
                     }))
             }
         }
-        let note = self.note.clone();
+        let note = self.stated.note.clone();
         machine
             .notes
             .extend(note.filter(|_| self.kind != BootstrapKind::Kubeadm));
@@ -58,5 +62,20 @@ impl BootstrapConfig<'_> {
                 .push("the format of the configuration is Ignition: rendered as cloud-config".to_owned());
         }
         Ok(machine)
+    }
+
+    /// What is wrong with an AMI that lacks the program for which the configuration is.
+    fn wrong_image(&self) -> Option<&'static str> {
+        match (self.kind, self.traits.ami_family?) {
+            (BootstrapKind::Eks, AmiFamily::Al2023) if !eks_config::has_own_command(self) => Some(
+                "the AMI of the machines is one of Amazon Linux 2023, and the user data of an EKSConfig calls /etc/eks/bootstrap.sh, which \
+                 these AMIs lack, or have as a script that only ends with an error, since v20241121: write a NodeadmConfig",
+            ),
+            (BootstrapKind::Nodeadm, AmiFamily::Al2) if self.managed.is_none() => Some(
+                "the AMI of the machines is one of Amazon Linux 2, which Cluster API looks up unless `ami.eksLookupType` is another one, and \
+                 it has no nodeadm: nothing reads the NodeConfig of a NodeadmConfig; set `eksLookupType: AmazonLinux2023`",
+            ),
+            _ => None,
+        }
     }
 }

@@ -1,11 +1,16 @@
 //! AWSManagedMachinePool: a managed node group, whose nodes EKS bootstraps.
 
+use super::manifests::{MANAGED_POOL, is_of_kind};
 use crate::error::ImportError;
 use crate::known_fields::{KnownFields, check_texts};
 use crate::machine::{CapacityType, Machine, ManagedNodeGroup, Taint, TaintEffect, Traits};
 use crate::tree::Tree;
 use crate::words::{family_of_ami_type, texts};
 
+/// The type of an AMI that the launch template names.
+const CUSTOM: &str = "CUSTOM";
+/// The type of a pool that states none.
+const DEFAULT_AMI_TYPE: &str = "AL2_x86_64";
 /// What becomes of a value that the CRD does not allow.
 const REFUSED: &str = "the API server refuses it";
 
@@ -48,10 +53,26 @@ const TAINT: KnownFields = KnownFields {
 
 /// Whether the pool has no launch template; one with a template has a bootstrap configuration.
 pub(super) fn is_alone(document: &Tree) -> bool {
-    document.text_at(&["kind"]).as_deref() == Some("AWSManagedMachinePool")
+    is_of_kind(document, MANAGED_POOL)
         && document
             .get("spec")
             .is_some_and(|spec| spec.get("awsLaunchTemplate").is_none())
+}
+
+/// What EKS refuses of a pool with a launch template: Cluster API names an AMI in it, also if the manifest names none
+/// (`DiscoverLaunchTemplateAMI`), and passes the type of an AMI besides.
+pub(super) fn refused_type(document: &Tree) -> Option<String> {
+    let template = document.at(&["spec", "awsLaunchTemplate"])?;
+    let stated = document.text_at(&["spec", "amiType"]);
+    let ami_type = stated.as_deref().unwrap_or(DEFAULT_AMI_TYPE);
+    let has_id = template.text_at(&["ami", "id"]).is_some();
+    let is_refused = is_of_kind(document, MANAGED_POOL) && !has_id && ami_type != CUSTOM;
+    is_refused.then(|| {
+        format!(
+            "EKS refuses the node group: Cluster API writes the AMI that it looks up into the launch template, and beside an AMI in a \
+             launch template EKS takes the type {CUSTOM} alone; write `amiType: {CUSTOM}` in place of {ami_type}"
+        )
+    })
 }
 
 /// Checks the fields of a pool, and its labels and taints.
@@ -100,9 +121,13 @@ pub(super) fn described(document: &Tree) -> Option<Machine> {
         instance_types: text("instanceType").into_iter().collect(),
         ..ManagedNodeGroup::default()
     };
-    let has_ami = ami_id.is_some() || text("amiType").as_deref() == Some("CUSTOM");
+    let has_ami = ami_id.is_some() || text("amiType").as_deref() == Some(CUSTOM);
+    let family = text("amiType").as_deref().and_then(family_of_ami_type);
+    // Cluster API passes no type of an AMI beside the id of one.
+    let ami_family = family.filter(|_| ami_id.is_none());
     let mut traits = Traits {
-        ami_family: text("amiType").as_deref().and_then(family_of_ami_type),
+        is_spot,
+        ami_family,
         instance_type: text("instanceType").or_else(|| template(&["instanceType"])),
         ami_id,
         role: text("roleName"),

@@ -2,21 +2,29 @@
 //!
 //! | file | content |
 //! | --- | --- |
+//! | `manifests.rs` | finds the manifests that belong together |
+//! | `cluster.rs` | the cluster of machines |
+//! | `images.rs` | the AMI that Cluster API looks up |
 //! | `config.rs` | a bootstrap configuration, and what other manifests state about its machines |
 //! | `eks_config.rs` | EKSConfig: cloud-config that calls bootstrap.sh |
 //! | `nodeadm_config.rs` | NodeadmConfig: a MIME message with a NodeConfig |
 //! | `kubeadm_config.rs` | KubeadmConfig: cloud-config that calls kubeadm |
 //! | `managed_pool.rs` | AWSManagedMachinePool: EKS bootstraps its nodes |
+//! | `references.rs` | manifests that the file does not define |
 //! | `sections.rs` | files, users, disks and mounts as sections of a cloud-config |
 //! | `machines.rs` | the machine of a bootstrap configuration |
 //! | `secret.rs` | the bootstrap Secret |
 
+mod cluster;
 mod config;
 mod eks_config;
+mod images;
 mod kubeadm_config;
 mod machines;
 mod managed_pool;
+mod manifests;
 mod nodeadm_config;
+mod references;
 mod secret;
 mod sections;
 
@@ -53,6 +61,9 @@ pub(crate) fn read(input: &Import<'_>, documents: &[&Tree]) -> Result<Imported, 
     }
     for document in documents.iter().filter(|document| is_secret(document)) {
         let name = secret_name(document);
+        if config::is_unused_secret(&name, documents) {
+            continue;
+        }
         let machine = secret::machine(&name, document);
         reading.add(
             &name,
@@ -68,6 +79,7 @@ pub(crate) fn read(input: &Import<'_>, documents: &[&Tree]) -> Result<Imported, 
             reading.add(&name, config::of_pool(machine, document, documents));
         }
     }
+    reading.notes.extend(references::missing(documents));
     reading.finish(
         "it has neither EKSConfig, NodeadmConfig, KubeadmConfig nor a bootstrap Secret",
         "give the bootstrap configuration of a MachineDeployment or MachinePool, or its Secret: `kubectl get secret NAME -o yaml`",

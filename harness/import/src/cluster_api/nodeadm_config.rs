@@ -26,7 +26,9 @@ const ENCODING: &str =
 /// Fields that a NodeadmConfig does not have. The API server drops them, with a warning or an error of the client.
 pub(super) fn unknown_fields<'a>(config: &'a BootstrapConfig<'_>) -> impl Iterator<Item = &'a str> {
     let fields = config.spec.entries().iter().map(|(field, _)| field.as_str());
-    fields.filter(|field| !FIELDS.contains(field))
+    // A manifest without `spec` stands for its own specification.
+    let is_manifest = config.spec.get("kind").is_some();
+    fields.filter(move |field| !is_manifest && !FIELDS.contains(field))
 }
 
 /// The user data. Each part ends with a boundary of its own: after the commands stands an empty part.

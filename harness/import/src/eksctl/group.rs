@@ -10,6 +10,7 @@ use crate::error::ImportError;
 use crate::machine::{
     AmiFamily, CapacityType, ClusterTraits, LaunchTemplateVersion, ManagedNodeGroup, Traits,
 };
+use crate::role_rights::{RoleRights, allowed_actions};
 use crate::tree::Tree;
 use crate::words::{list, texts};
 
@@ -139,7 +140,7 @@ impl EksctlGroup<'_> {
         volumes.filter_map(volume).collect()
     }
 
-    fn instance_types(&self) -> Vec<String> {
+    pub(super) fn instance_types(&self) -> Vec<String> {
         let of_distribution = ["instancesDistribution", "instanceTypes"];
         let several = [
             list(self.tree.items_at(&["instanceTypes"])),
@@ -152,6 +153,30 @@ impl EksctlGroup<'_> {
         }
     }
 
+    /// The rights of the role that eksctl makes for a group that attaches policies itself: its own ones are not
+    /// attached then. `None`: the group attaches none, or policies whose content eksctl knows.
+    fn rights(&self) -> Option<RoleRights> {
+        let iam = self.tree.get("iam")?;
+        let mut policies = list(iam.items_at(&["attachPolicyARNs"]));
+        let addons = iam.get("withAddonPolicies").map(Tree::entries);
+        let has_addons = addons.unwrap_or_default().iter().any(|(_, tree)| tree.is_true());
+        if policies.is_empty() || has_addons {
+            return None;
+        }
+        let actions = match iam.get("attachPolicy") {
+            Some(policy) => allowed_actions(policy)?,
+            None => Vec::new(),
+        };
+        if !self.is_managed {
+            policies.push("arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly".to_owned());
+        }
+        Some(RoleRights {
+            policies: Some(policies),
+            actions,
+            ..RoleRights::default()
+        })
+    }
+
     pub(super) fn traits(&self, family: AmiFamily) -> Traits {
         let is_true = |key: &str| self.tree.get(key).is_some_and(Tree::is_true);
         let is_false = |key: &str| self.text(key).as_deref() == Some("false");
@@ -160,6 +185,7 @@ impl EksctlGroup<'_> {
             ami_id: self.text("ami").filter(|_| self.has_own_ami()),
             instance_type: self.instance_types().first().cloned(),
             role: self.tree.text_at(&["iam", "instanceRoleARN"]),
+            role_rights: self.rights().unwrap_or_default(),
             instance_profile: self.tree.text_at(&["iam", "instanceProfileARN"]),
             tags: texts(self.tree.get("tags")),
             volumes: self.volumes(),

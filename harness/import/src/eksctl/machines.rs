@@ -4,6 +4,7 @@ use super::fields::check_group;
 use super::group::EksctlGroup;
 use super::render::user_data;
 use crate::error::ImportError;
+use crate::instance_values::misspelt_size;
 use crate::machine::{AmiFamily, Machine};
 
 /// The first minor release whose managed groups had AL2023 before eksctl 0.219, unless they named another family.
@@ -41,6 +42,11 @@ impl EksctlGroup<'_> {
             managed: self.is_bootstrapped_by_eks().then(|| self.managed()),
             traits: self.traits(family),
             notes,
+            problems: self
+                .instance_types()
+                .iter()
+                .filter_map(|name| misspelt_size(name))
+                .collect(),
             ..Machine::default()
         };
         if self.text("overrideBootstrapCommand").is_some() && !self.is_bootstrapped_by_eks() {

@@ -9,7 +9,7 @@ use super::labels::{is_kept, not_checked, notes};
 use super::node_class::{NodeClass, one_of_all};
 use super::node_options::NodeOptions;
 use super::node_pool::NodePool;
-use super::refusals::{check_class_values, check_pool_values, unstated_terms};
+use super::refusals::{check_class_values, check_pool_values, missing_fields, unstated_terms};
 use super::render::user_data;
 use super::replaced_dns::replaced_dns;
 use super::unknown_types::unknown_type;
@@ -76,10 +76,10 @@ impl KarpenterNode<'_> {
             line: own.unwrap_or(self.class.document).line(),
             traits: self.class.traits(),
             notes: unknown,
-            problems: unstated_terms(self.class)
-                .filter(|_| self.is_converted)
-                .into_iter()
-                .collect(),
+            problems: match self.is_converted {
+                true => unstated_terms(self.class).into_iter().collect(),
+                false => missing_fields(self.class),
+            },
             ..Machine::default()
         };
         let text = own.and_then(Tree::text).unwrap_or_default();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::Tokens;
 
+use crate::amazon_linux::is_without_eks;
 use crate::architecture::is_for_arm64;
 use crate::ec2::{tokens, volumes};
 use crate::error::ImportError;
@@ -11,6 +12,9 @@ use crate::machine::{AmiFamily, FileFormat, Traits};
 use crate::text::{format, is_node_config};
 use crate::tree::Tree;
 use crate::words::{texts, version_of_image};
+
+/// Owners of the AMIs of Amazon Linux.
+const OWNERS: [&str; 2] = ["amazon", "137112412989"];
 
 /// A class of nodes.
 #[derive(Debug)]
@@ -109,12 +113,19 @@ impl<'a> NodeClass<'a> {
     /// The names of AMIs or of their parameters of SSM, if it selects all by one of both.
     fn images(&self) -> Vec<String> {
         let terms = self.document.items_at(&["spec", "amiSelectorTerms"]).iter();
-        let named = |term: &Tree| {
-            let mut keys = ["name", "ssmParameter"].iter();
-            keys.find_map(|key| term.text_at(&[key]))
-        };
-        let images: Option<Vec<_>> = terms.map(named).collect();
+        let images: Option<Vec<_>> = terms.map(image_of_term).collect();
         images.unwrap_or_default()
+    }
+
+    /// An AMI of Amazon Linux without the programs of EKS that a term selects. One of another owner can have any name.
+    fn image_without_eks(&self) -> Option<String> {
+        let is_of_amazon = |term: &&Tree| {
+            let owner = term.text_at(&["owner"]);
+            owner.is_none_or(|owner| OWNERS.contains(&owner.as_str()))
+        };
+        let terms = self.document.items_at(&["spec", "amiSelectorTerms"]).iter();
+        let mut images = terms.filter(is_of_amazon).filter_map(image_of_term);
+        images.find(|image| is_without_eks(image))
     }
 
     /// Karpenter up to 0.32 starts instances with the launch template that an AWSNodeTemplate names, and writes no user
@@ -206,6 +217,7 @@ impl<'a> NodeClass<'a> {
                 .or(Some(Tokens::Required)),
             hop_limit: Some(hops.unwrap_or(default_hops)),
             http_endpoint: option("httpEndpoint").map(|state| state == "enabled"),
+            image_name: self.image_without_eks(),
             image_version: one_of_all(self.images().iter().map(|image| version_of_image(image))),
             ami_id: self
                 .document
@@ -219,6 +231,12 @@ impl<'a> NodeClass<'a> {
     fn tags(&self) -> BTreeMap<String, String> {
         texts(self.document.at(&["spec", "tags"]))
     }
+}
+
+/// The name of the AMI that a term selects, or of its parameter of SSM.
+fn image_of_term(term: &Tree) -> Option<String> {
+    let mut keys = ["name", "ssmParameter"].iter();
+    keys.find_map(|key| term.text_at(&[key]))
 }
 
 /// The value that all of them have.

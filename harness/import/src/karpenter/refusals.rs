@@ -56,6 +56,7 @@ pub(super) fn check_class_values(class: &NodeClass<'_>, is_converted: bool) -> R
     if !is_converted {
         check_texts(document.at(&["spec", "tags"]), "the tag", REFUSED)?;
         check_kubelet_numbers(document.at(&["spec", "kubelet"]))?;
+        check_hops(document.at(&["spec", "metadataOptions", "httpPutResponseHopLimit"]))?;
     }
     check_kubelet_pairs(document.at(&["spec", "kubelet"]))?;
     for (path, words) in WORDS {
@@ -76,6 +77,23 @@ pub(super) fn check_class_values(class: &NodeClass<'_>, is_converted: bool) -> R
         true => check_terms(class).and_then(|()| check_alias(class)),
         false => Ok(()),
     }
+}
+
+/// The limit of hops is a number from 1 to 64.
+fn check_hops(limit: Option<&Tree>) -> Result<(), ImportError> {
+    let Some(tree) = limit else { return Ok(()) };
+    let TreeValue::Scalar { text, is_plain } = &tree.value else {
+        return Ok(());
+    };
+    let is_valid = *is_plain && text.parse::<u32>().is_ok_and(|hops| (1..=64).contains(&hops));
+    if is_valid || open_name(text).is_some() {
+        return Ok(());
+    }
+    Err(refused(
+        tree,
+        format!("`httpPutResponseHopLimit` is `{text}`, and not a whole number from 1 to 64: {REFUSED}"),
+        "write a number without quotes, such as `2`",
+    ))
 }
 
 /// A soft threshold and its period come together, and images are removed from a higher percentage down to a lower one.
@@ -220,6 +238,33 @@ pub(super) fn unstated_terms(class: &NodeClass<'_>) -> Option<String> {
     ))
 }
 
+/// What a class of v1 lacks that the API server demands.
+pub(super) fn missing_fields(class: &NodeClass<'_>) -> Vec<String> {
+    if class.kind != "EC2NodeClass" || !class.is_v1() {
+        return Vec::new();
+    }
+    let field = |key: &str| class.document.at(&["spec", key]).map(|tree| &tree.value);
+    let mut problems = Vec::new();
+    if field("role").is_none() && field("instanceProfile").is_none() {
+        problems.push(format!(
+            "an EC2NodeClass has neither `role` nor `instanceProfile`: {REFUSED}"
+        ));
+    }
+    for key in ["subnetSelectorTerms", "securityGroupSelectorTerms"] {
+        let is_missing = match field(key) {
+            None => true,
+            Some(TreeValue::List(terms)) => terms.is_empty(),
+            Some(_) => false,
+        };
+        if is_missing {
+            problems.push(format!(
+                "an EC2NodeClass of karpenter.k8s.aws/v1 has no terms in `spec.{key}`: {REFUSED}"
+            ));
+        }
+    }
+    problems
+}
+
 /// Checks the values of a pool. Those of a Provisioner are not checked.
 ///
 /// # Errors
@@ -229,6 +274,7 @@ pub(super) fn check_pool_values(pool: &NodePool<'_>, is_converted: bool) -> Resu
         return Ok(());
     }
     check_class_ref(pool)?;
+    check_consolidation(pool)?;
     let labels = pool.document.at(&["spec", "template", "metadata", "labels"]);
     if !is_converted {
         check_kubelet_numbers(pool.template.get("kubelet"))?;
@@ -249,9 +295,27 @@ pub(super) fn check_pool_values(pool: &NodePool<'_>, is_converted: bool) -> Resu
         .try_for_each(|requirement| check_requirement(requirement, is_converted))
 }
 
+fn is_v1(pool: &NodePool<'_>) -> bool {
+    pool.document.text_at(&["apiVersion"]).as_deref() == Some("karpenter.sh/v1")
+}
+
+/// The policy that v1 has under another name.
+fn check_consolidation(pool: &NodePool<'_>) -> Result<(), ImportError> {
+    let policy = pool.document.at(&["spec", "disruption", "consolidationPolicy"]);
+    match policy.filter(|tree| is_v1(pool) && tree.text() == Some("WhenUnderutilized")) {
+        None => Ok(()),
+        Some(tree) => Err(refused(
+            tree,
+            format!(
+                "`consolidationPolicy` of a NodePool of karpenter.sh/v1 is `WhenUnderutilized`, which v1beta1 has: {REFUSED}"
+            ),
+            "write `WhenEmptyOrUnderutilized`",
+        )),
+    }
+}
+
 fn check_class_ref(pool: &NodePool<'_>) -> Result<(), ImportError> {
-    let is_v1 = pool.document.text_at(&["apiVersion"]).as_deref() == Some("karpenter.sh/v1");
-    let Some(class) = pool.template.get("nodeClassRef").filter(|_| is_v1) else {
+    let Some(class) = pool.template.get("nodeClassRef").filter(|_| is_v1(pool)) else {
         return Ok(());
     };
     match ["group", "kind"]

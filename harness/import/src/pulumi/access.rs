@@ -2,7 +2,12 @@
 
 use super::groups::NODE_GROUP;
 use super::resource::{PulumiResource, PulumiStack};
-use crate::cluster_access::{AwsAuthRow, StatedAccess, StatedEntry, rows_of};
+use crate::cluster_access::{AWS_AUTH, AwsAuthRow, StatedAccess, StatedEntry, rows_of};
+
+const MAPS: [&str; 2] = [
+    "kubernetes:core/v1:ConfigMap",
+    "kubernetes:core/v1:ConfigMapPatch",
+];
 
 /// What the stack states about the cluster with this name, or about its only one.
 pub(super) fn access(stack: &PulumiStack<'_>, cluster: Option<&str>) -> StatedAccess {
@@ -35,8 +40,8 @@ fn entry_type(entry: &PulumiResource<'_>) -> Option<String> {
 
 /// The rows of each `aws-auth`. `has_one`: the stack has no second cluster, whose rows they can be.
 fn maps(stack: &PulumiStack<'_>, has_one: bool) -> Vec<Option<Vec<AwsAuthRow>>> {
-    let maps = stack.of_kind("kubernetes:core/v1:ConfigMap");
-    let maps = maps.filter(|map| map.text(&["metadata", "name"]).as_deref() == Some("aws-auth"));
+    let maps = MAPS.iter().flat_map(|kind| stack.of_kind(kind));
+    let maps = maps.filter(|map| map.text(&["metadata", "name"]).as_deref() == Some(AWS_AUTH));
     let rows = |map: &PulumiResource<'_>| rows_of(&map.text(&["data", "mapRoles"])?);
     let mut maps: Vec<_> = maps.map(rows).collect();
     if !has_one && !maps.is_empty() {

@@ -1,15 +1,17 @@
-//! Node groups and Auto Scaling groups that use a launch template, and the role of an instance profile.
+//! Node groups and Auto Scaling groups that use a launch template, and instance profiles.
 
 use super::resource::{PulumiResource, PulumiStack};
-use crate::architecture::is_arm64_ami_type;
-use crate::ec2::{self, add_group_tags, add_group_type};
+use crate::architecture::{self, is_arm64_ami_type};
+use crate::ec2::{self, add_group_tags, add_group_type, check_overrides};
 use crate::error::ImportError;
 use crate::group_refusals::{GroupWithTemplate, Spelling};
 use crate::machine::{CapacityType, LaunchTemplateVersion, Machine, ManagedNodeGroup, StartedBy, Traits};
+use crate::scaling_groups;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
 pub(super) const NODE_GROUP: &str = "aws:eks/nodeGroup:NodeGroup";
 pub(super) const SCALING_GROUP: &str = "aws:autoscaling/group:Group";
+pub(super) const INSTANCE: &str = "aws:ec2/instance:Instance";
 
 /// Where a group names its launch template.
 const TEMPLATE: &[&[&str]] = &[
@@ -27,8 +29,10 @@ const TEMPLATE_KEYS: [(&str, &str); 4] = [
     ("name", "name"),
     ("launchTemplateName", "name"),
 ];
+/// The input of an Auto Scaling group with its launch configuration.
+const CONFIGURATION: &str = "launchConfiguration";
 /// The input of an instance or launch template with its instance profile.
-const PROFILE: &str = "iamInstanceProfile";
+pub(super) const PROFILE: &str = "iamInstanceProfile";
 
 /// The groups of this kind that start instances from the template.
 pub(super) fn of_template<'s, 'a>(
@@ -42,28 +46,68 @@ pub(super) fn of_template<'s, 'a>(
         .collect()
 }
 
-/// The error for a group that names a launch template which the stack does not have.
+/// The error for a group that names a launch template or a launch configuration which the stack does not have.
+/// `kinds`: those of launch templates and of launch configurations.
 pub(super) fn outside(
     stack: &PulumiStack<'_>,
-    kind_of_template: &str,
+    kinds: [&str; 2],
     group: &PulumiResource<'_>,
 ) -> Option<ImportError> {
-    let path = template_path(group)?;
-    let template = TEMPLATE_KEYS
-        .iter()
-        .find_map(|(key, _)| group.text(&[path, &[*key]].concat()))?;
-    if stack.of_kind(kind_of_template).any(|own| uses(group, own)) {
+    let [templates, configurations] = kinds;
+    match template_path(group) {
+        Some(path) => outside_template(stack, templates, group, path),
+        None => outside_configuration(stack, configurations, group),
+    }
+}
+
+fn outside_template(
+    stack: &PulumiStack<'_>,
+    kind: &str,
+    group: &PulumiResource<'_>,
+    path: &[&str],
+) -> Option<ImportError> {
+    if stack.of_kind(kind).any(|own| uses(group, own)) {
         return None;
     }
+    let (line, owner) = (group.inputs.line(), owner(group));
+    let mut keys = TEMPLATE_KEYS.iter();
+    match keys.find_map(|(key, _)| group.text(&[path, &[*key]].concat())) {
+        Some(template) => Some(ImportError::InLaunchTemplate {
+            line,
+            owner,
+            template,
+        }),
+        // One of several can be the one that the group means.
+        None if stack.of_kind(kind).next().is_some() => None,
+        None => Some(ImportError::in_unknown_template(line, owner, "the update")),
+    }
+}
+
+fn outside_configuration(
+    stack: &PulumiStack<'_>,
+    kind: &str,
+    group: &PulumiResource<'_>,
+) -> Option<ImportError> {
+    let name = group.text(&[CONFIGURATION])?;
+    if stack.of_kind(kind).any(|own| starts_from(group, own)) {
+        return None;
+    }
+    let line = group.inputs.line();
+    Some(ImportError::in_launch_configuration(line, owner(group), &name))
+}
+
+/// Whether an Auto Scaling group starts instances from the launch configuration.
+pub(super) fn starts_from(group: &PulumiResource<'_>, configuration: &PulumiResource<'_>) -> bool {
+    group.refers(&[CONFIGURATION], configuration, &["name", "id"])
+}
+
+/// A group in a message.
+fn owner(group: &PulumiResource<'_>) -> String {
     let what = match group.kind.as_str() {
         NODE_GROUP => "node group",
         _ => "Auto Scaling group",
     };
-    Some(ImportError::InLaunchTemplate {
-        line: group.inputs.line(),
-        owner: format!("{what} `{}`", group.name()),
-        template,
-    })
+    format!("{what} `{}`", group.name())
 }
 
 /// The inputs of a group with its launch template.
@@ -95,15 +139,33 @@ pub(super) fn is_all_spot(group: &PulumiResource<'_>) -> bool {
     ec2::is_all_spot(group.inputs.at(&path), keys)
 }
 
+/// Auto Scaling groups in parts whose instances differ for a scenario with this user data.
+pub(super) fn parts<'s, 'a>(
+    groups: &[&'s PulumiResource<'a>],
+    user_data: Option<&[u8]>,
+) -> Vec<Vec<&'s PulumiResource<'a>>> {
+    scaling_groups::parts(groups, user_data, |group: &PulumiResource<'_>| {
+        let mut machine = Machine::default();
+        describe_scaling(group, &mut machine);
+        machine.traits
+    })
+}
+
 /// Adds the tags that an Auto Scaling group gives its instances, and the first type of its mixed instances, which takes
 /// precedence over that of its launch template.
 pub(super) fn describe_scaling(group: &PulumiResource<'_>, machine: &mut Machine) {
     machine.started_by = StartedBy::ScalingGroups;
+    let overrides = ["mixedInstancesPolicy", "launchTemplate", "overrides"];
+    let overrides = group.inputs.items_at(&overrides);
+    check_overrides(
+        machine,
+        overrides,
+        ["instanceType", "launchTemplateSpecification"],
+    );
     let traits = &mut machine.traits;
     let tags = group.inputs.items_at(&["tags"]);
     add_group_tags(traits, tags, ["key", "value", "propagateAtLaunch"]);
-    let overrides = ["mixedInstancesPolicy", "launchTemplate", "overrides"];
-    let mut overrides = group.inputs.items_at(&overrides).iter();
+    let mut overrides = overrides.iter();
     if let Some(instance_type) = overrides.find_map(|one| one.text_at(&["instanceType"])) {
         traits.instance_type = Some(instance_type);
     }
@@ -127,6 +189,19 @@ pub(super) fn describe(group: &PulumiResource<'_>, traits: &mut Traits, has_arm6
     add_group_type(traits, &instance_types, is_arm64);
     let capacity = group.text(&["capacityType"]).as_deref().and_then(capacity_type);
     traits.is_spot = capacity == Some(CapacityType::Spot);
+}
+
+/// What EKS refuses of a new node group that states no instance type.
+pub(super) fn missing_type(
+    group: &PulumiResource<'_>,
+    template: Option<&PulumiResource<'_>>,
+) -> Option<String> {
+    let states = |resource: &PulumiResource<'_>, input: &str| resource.inputs.get(input).is_some();
+    let of_template = ["instanceType", "instanceRequirements"];
+    let is_in_template =
+        template.is_some_and(|template| of_template.iter().any(|input| states(template, input)));
+    let is_stated = is_in_template || states(group, "instanceTypes") || group.exists();
+    architecture::missing_type(&group.text(&["amiType"])?).filter(|_| !is_stated)
 }
 
 /// Checks that a node group and its launch template do not exclude each other. EKS has accepted a group that exists.
@@ -164,20 +239,9 @@ pub(super) fn instance_profile(resource: &PulumiResource<'_>) -> Option<String> 
     paths.iter().find_map(|path| resource.text(path))
 }
 
-/// The role of the resource's instance profile, if the stack has both.
-pub(super) fn role(stack: &PulumiStack<'_>, resource: &PulumiResource<'_>) -> Option<String> {
-    let named = instance_profile(resource);
-    let is_profile = |profile: &&PulumiResource<'_>| match &named {
-        Some(named) => ["arn", "name", "id"]
-            .iter()
-            .any(|key| profile.text(&[key]).as_ref() == Some(named)),
-        None => resource.depends_on(PROFILE, profile),
-    };
-    let profile = stack
-        .of_kind("aws:iam/instanceProfile:InstanceProfile")
-        .find(is_profile)?;
-    let mut roles = stack.of_kind("aws:iam/role:Role");
-    let role = roles.find(|role| profile.refers(&["role"], role, &["name", "id", "arn"]));
-    role.and_then(|role| role.text(&["arn"]).or_else(|| role.text(&["name"])))
-        .or_else(|| profile.text(&["role"]))
+/// The value of the input that takes the name of an instance profile alone. That of a launch configuration takes an
+/// ARN, too.
+pub(super) fn profile_name(resource: &PulumiResource<'_>) -> Option<String> {
+    let of_instance = || resource.text(&[PROFILE]).filter(|_| resource.kind == INSTANCE);
+    resource.text(&[PROFILE, "name"]).or_else(of_instance)
 }

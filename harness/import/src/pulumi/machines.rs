@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use nodejoin_core::plan::Tokens;
 
+use super::group_checks::check_values;
+use super::groups::INSTANCE;
 use super::resource::{PulumiResource, PulumiStack};
+use super::role::role;
 use super::{cluster, groups};
 use crate::architecture::{add_arm64_type, is_for_arm64};
 use crate::ec2::{add_managed, not_a_node, tokens};
@@ -19,7 +22,6 @@ use crate::words::{ami_id, arn_parts, family_of_image, stand_ins_of_image, texts
 
 const TEMPLATE: &str = "aws:ec2/launchTemplate:LaunchTemplate";
 const CONFIGURATION: &str = "aws:ec2/launchConfiguration:LaunchConfiguration";
-const INSTANCE: &str = "aws:ec2/instance:Instance";
 
 /// Adds every machine of the stack.
 pub(super) fn add(stack: &PulumiStack<'_>, reading: &mut Reading) {
@@ -27,7 +29,7 @@ pub(super) fn add(stack: &PulumiStack<'_>, reading: &mut Reading) {
         let name = resource.name();
         match resource.kind.as_str() {
             TEMPLATE => add_template(stack, resource, reading),
-            CONFIGURATION => reading.add(&name, configuration_machine(stack, resource)),
+            CONFIGURATION => add_configuration(stack, resource, reading),
             INSTANCE => reading.add(&name, instance_machine(stack, resource)),
             groups::NODE_GROUP if resource.inputs.get("launchTemplate").is_none() => {
                 let mut machine = base(stack, resource);
@@ -35,7 +37,7 @@ pub(super) fn add(stack: &PulumiStack<'_>, reading: &mut Reading) {
                 reading.add(&name, Ok(machine));
             }
             groups::NODE_GROUP | groups::SCALING_GROUP => {
-                if let Some(error) = groups::outside(stack, TEMPLATE, resource) {
+                if let Some(error) = groups::outside(stack, [TEMPLATE, CONFIGURATION], resource) {
                     reading.add(&name, Err(error));
                 }
             }
@@ -44,18 +46,18 @@ pub(super) fn add(stack: &PulumiStack<'_>, reading: &mut Reading) {
     }
 }
 
-/// A launch template of several groups is a machine for each of them.
+/// A launch template of several node groups is a machine for each of them, and one for each part of its Auto Scaling
+/// groups whose instances differ.
 fn add_template(stack: &PulumiStack<'_>, template: &PulumiResource<'_>, reading: &mut Reading) {
     let name = template.name();
     let machine = with_user_data(stack, template);
     let groups = groups::of_template(stack, groups::NODE_GROUP, template);
-    if groups.is_empty() {
-        let described = machine.clone().map(|mut machine| {
-            describe_alone(stack, template, &mut machine);
-            machine
-        });
-        reading.add(&name, described);
-    }
+    let scaling = groups::of_template(stack, groups::SCALING_GROUP, template);
+    let parts = match scaling.is_empty() && !groups.is_empty() {
+        true => Vec::new(),
+        false => parts(&machine, &scaling),
+    };
+    let is_one = groups.len() + parts.len() == 1;
     for group in groups {
         let described = machine.clone().and_then(|mut machine| {
             groups::check(template, group)?;
@@ -64,12 +66,64 @@ fn add_template(stack: &PulumiStack<'_>, template: &PulumiResource<'_>, reading:
         });
         reading.add(&name, described);
     }
+    for part in &parts {
+        let described = machine.clone().map(|mut machine| {
+            describe_alone(stack, template, part, &mut machine);
+            named(machine, part, is_one)
+        });
+        reading.add(&name, described);
+    }
 }
 
-/// Adds what the stack tells about a machine of a template that no node group uses.
-fn describe_alone(stack: &PulumiStack<'_>, template: &PulumiResource<'_>, machine: &mut Machine) {
-    let scaling = groups::of_template(stack, groups::SCALING_GROUP, template);
-    for group in &scaling {
+/// A launch configuration is a machine for each part of its Auto Scaling groups whose instances differ.
+fn add_configuration(stack: &PulumiStack<'_>, configuration: &PulumiResource<'_>, reading: &mut Reading) {
+    let groups = stack.of_kind(groups::SCALING_GROUP);
+    let scaling: Vec<_> = groups
+        .filter(|group| groups::starts_from(group, configuration))
+        .collect();
+    let machine = with_user_data(stack, configuration);
+    let parts = parts(&machine, &scaling);
+    for part in &parts {
+        let described = machine.clone().map(|mut machine| {
+            machine.traits.is_without_profile = groups::is_without_profile(configuration);
+            for group in part {
+                groups::describe_scaling(group, &mut machine);
+            }
+            surround(stack, configuration, None, &mut machine.traits);
+            named(machine, part, parts.len() == 1)
+        });
+        reading.add(&configuration.name(), described);
+    }
+}
+
+/// The parts of the Auto Scaling groups that start instances of a machine.
+fn parts<'s, 'a>(
+    machine: &Result<Machine, ImportError>,
+    scaling: &[&'s PulumiResource<'a>],
+) -> Vec<Vec<&'s PulumiResource<'a>>> {
+    let bytes = machine
+        .as_ref()
+        .ok()
+        .and_then(|machine| machine.user_data.as_deref());
+    groups::parts(scaling, bytes)
+}
+
+/// The machine with the name of the first group if there are several of it.
+fn named(machine: Machine, part: &[&PulumiResource<'_>], is_one: bool) -> Machine {
+    let group = part.first().filter(|_| !is_one);
+    let name = group.map_or(machine.name.clone(), |group| group.name());
+    Machine { name, ..machine }
+}
+
+/// Adds what the stack tells about a machine of a template that no node group uses. `scaling`: the Auto Scaling groups
+/// that do.
+fn describe_alone(
+    stack: &PulumiStack<'_>,
+    template: &PulumiResource<'_>,
+    scaling: &[&PulumiResource<'_>],
+    machine: &mut Machine,
+) {
+    for group in scaling {
         groups::describe_scaling(group, machine);
     }
     machine.traits.is_spot |= !scaling.is_empty() && scaling.iter().all(|group| groups::is_all_spot(group));
@@ -90,6 +144,7 @@ fn describe_group(
 ) {
     machine.started_by = StartedBy::NodeGroup;
     groups::describe(group, &mut machine.traits, template.is_some_and(has_arm64_image));
+    check_values(stack, template, group, machine);
     if template.is_some_and(names_image) || group.text(&["amiType"]).as_deref() == Some("CUSTOM") {
         machine.traits.leave_group_to_eks();
     } else {
@@ -112,21 +167,6 @@ fn has_arm64_image(resource: &PulumiResource<'_>) -> bool {
 /// Whether a template has an AMI, which may be known after the update only.
 fn names_image(template: &PulumiResource<'_>) -> bool {
     template.inputs.get("imageId").is_some()
-}
-
-fn configuration_machine(
-    stack: &PulumiStack<'_>,
-    configuration: &PulumiResource<'_>,
-) -> Result<Machine, ImportError> {
-    let mut machine = with_user_data(stack, configuration)?;
-    machine.traits.is_without_profile = groups::is_without_profile(configuration);
-    let used = ["launchConfiguration"];
-    let groups = stack.of_kind(groups::SCALING_GROUP);
-    for group in groups.filter(|group| group.refers(&used, configuration, &["name", "id"])) {
-        groups::describe_scaling(group, &mut machine);
-    }
-    surround(stack, configuration, None, &mut machine.traits);
-    Ok(machine)
 }
 
 /// Most instances of a stack are not nodes: one without signs of a cluster is not tried.
@@ -187,14 +227,16 @@ fn base(stack: &PulumiStack<'_>, resource: &PulumiResource<'_>) -> Machine {
     let (region, account) = arn_parts(&resource.text(&["arn"]).unwrap_or_default());
     let profile = groups::instance_profile(resource);
     let (_, account_of_profile) = arn_parts(profile.as_deref().unwrap_or_default());
-    let role = groups::role(stack, resource);
+    let (role, role_rights) = role(stack, resource).unzip();
     let image = image(resource);
     let default_tokens = (resource.kind == CONFIGURATION).then_some(Tokens::Optional);
     let (instance_type, http_tokens) = (resource.text(&["instanceType"]), option("httpTokens"));
+    let profile_name = groups::profile_name(resource);
     let values = InstanceValues {
         image: image.as_deref(),
         instance_type: instance_type.as_deref(),
         http_tokens: http_tokens.as_deref(),
+        profile_name: profile_name.as_deref(),
     };
     Machine {
         name: resource.name(),
@@ -203,12 +245,14 @@ fn base(stack: &PulumiStack<'_>, resource: &PulumiResource<'_>) -> Machine {
         traits: Traits {
             ami_family: image.as_deref().and_then(family_of_image),
             ami_id: image.as_deref().map(ami_id),
+            image_name: image.clone(),
             image_version: image.as_deref().and_then(version_of_image),
             stand_ins: stand_ins_of_image(image.as_deref()),
             instance_type: resource.text(&["instanceType"]),
             is_spot: is_spot(resource),
             instance_profile: profile.filter(|_| role.is_none()),
             role,
+            role_rights: role_rights.unwrap_or_default(),
             region: resource.text(&["region"]).or(region),
             account: account.or(account_of_profile),
             tags: tags(resource),

@@ -4,7 +4,7 @@ use crate::error::ImportError;
 use crate::tree::Tree;
 
 /// In place of a value that is known after the update only.
-const UNKNOWN: &str = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
+pub(super) const UNKNOWN: &str = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 /// The key of an object that holds a secret.
 const SECRET: &str = "4dabf18193072939515e22adb298388d";
 /// The kind of a provider, and the name of the one of resources that name none.
@@ -98,6 +98,35 @@ impl<'a> PulumiResource<'a> {
         own.filter(|text| text != UNKNOWN)
     }
 
+    /// The texts of a list, as input and as output. `None`: one that is not known, or the whole list is not.
+    pub(super) fn texts(&self, key: &str) -> Vec<Option<String>> {
+        let mut texts = Vec::new();
+        for value in self.values(key) {
+            match is_list(value) {
+                true => texts.extend(value.items().iter().map(known_text)),
+                false => texts.push(None),
+            }
+        }
+        texts
+    }
+
+    /// Whether a list is missing or empty, as input and as output.
+    pub(super) fn is_empty(&self, key: &str) -> bool {
+        let mut values = self.values(key);
+        values.all(|value| is_list(value) && value.items().is_empty())
+    }
+
+    /// An input and the output with its name.
+    fn values(&self, key: &str) -> impl Iterator<Item = &'a Tree> {
+        let output = self.outputs.and_then(|outputs| outputs.get(key));
+        self.inputs.get(key).into_iter().chain(output)
+    }
+
+    /// Whether an input has a value of another resource.
+    pub(super) fn depends_on_any(&self, input: &str) -> bool {
+        !self.state.items_at(&["propertyDependencies", input]).is_empty()
+    }
+
     /// Whether an input has a value of the other resource, which may be known after the update only.
     pub(super) fn depends_on(&self, input: &str, other: &PulumiResource<'_>) -> bool {
         let urns = self.state.items_at(&["propertyDependencies", input]).iter();
@@ -140,4 +169,15 @@ impl<'a> PulumiResource<'a> {
             hint: "export it in clear: `pulumi stack export --show-secrets`".to_owned(),
         })
     }
+}
+
+/// Whether a value is a list, and neither a secret nor known after the update only.
+fn is_list(value: &Tree) -> bool {
+    value.text().is_none() && !value.is_map()
+}
+
+/// The text of a value that is neither a secret nor known after the update only.
+fn known_text(value: &Tree) -> Option<String> {
+    let text = value.text().filter(|text| !text.contains(UNKNOWN));
+    text.map(str::to_owned)
 }

@@ -1,8 +1,9 @@
 //! Who may use a cluster: access entries, `aws-auth`, and the roles of managed node groups.
 
 use super::file::TerraformFile;
+use super::kubernetes::{APPLYING, manifests};
 use super::resource::TerraformResource;
-use crate::cluster_access::{AwsAuthRow, StatedAccess, StatedEntry, rows_of};
+use crate::cluster_access::{AWS_AUTH, AwsAuthRow, StatedAccess, StatedEntry, maps_of, rows_of};
 
 const MAPS: [&str; 3] = [
     "kubernetes_config_map",
@@ -55,12 +56,25 @@ fn maps(file: &TerraformFile<'_>, has_one: bool) -> Vec<Option<Vec<AwsAuthRow>>>
     let is_aws_auth = |map: &&TerraformResource<'_>| {
         // A data source shows what is replaced.
         let is_read = map.address.contains(&format!("data.{}.", map.kind));
-        map.text(&["metadata", "0", "name"]).as_deref() == Some("aws-auth") && !is_read
+        map.text(&["metadata", "0", "name"]).as_deref() == Some(AWS_AUTH) && !is_read
     };
     let rows = |map: &TerraformResource<'_>| rows_of(&map.text(&["data", "mapRoles"])?);
-    let mut maps: Vec<_> = file.of_kind(&MAPS).filter(is_aws_auth).map(rows).collect();
+    let of_resources = file.of_kind(&MAPS).filter(is_aws_auth).map(rows);
+    let mut maps: Vec<_> = of_resources.chain(applied_maps(file)).collect();
     if !has_one && !maps.is_empty() {
         maps.push(None);
     }
     maps
+}
+
+/// Those in manifests that resources apply.
+fn applied_maps(file: &TerraformFile<'_>) -> Vec<Option<Vec<AwsAuthRow>>> {
+    let has_name = |resource: &&TerraformResource<'_>| {
+        let text = resource.text(&["yaml_body"]);
+        text.is_none_or(|text| text.contains(AWS_AUTH))
+    };
+    let found = file.of_kind(&APPLYING).filter(has_name);
+    found
+        .flat_map(|resource| maps_of(&manifests(resource).unwrap_or_default()))
+        .collect()
 }

@@ -86,6 +86,14 @@ impl<'a> TerraformFile<'a> {
             .any(|key| own.is_some_and(|own| own.at(&["expressions", key]).is_some()))
     }
 
+    /// Whether the configuration can set an argument to a value that is known after apply only.
+    pub(super) fn may_set(&self, resource: &TerraformResource<'_>, argument: &str) -> bool {
+        let own = self
+            .configuration
+            .and_then(|configuration| configuration.resource(resource));
+        resource.is_unknown(argument) && own.is_none_or(|own| own.at(&["expressions", argument]).is_some())
+    }
+
     /// The addresses of a module's or resource's instances: the one with the index, or all.
     pub(super) fn instances(&self, plain: &str, index: &str) -> BTreeSet<String> {
         let addresses = self.resources.iter().map(|resource| resource.address.as_str());

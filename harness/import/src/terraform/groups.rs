@@ -4,11 +4,12 @@ use super::address::{index_of, without_indexes};
 use super::file::TerraformFile;
 use super::references::ReferenceTarget;
 use super::resource::TerraformResource;
-use crate::architecture::is_arm64_ami_type;
-use crate::ec2::{self, add_group_tags, add_group_type};
+use crate::architecture::{self, is_arm64_ami_type};
+use crate::ec2::{self, add_group_tags, add_group_type, check_overrides};
 use crate::error::ImportError;
 use crate::group_refusals::{GroupWithTemplate, Spelling};
 use crate::machine::{CapacityType, LaunchTemplateVersion, Machine, ManagedNodeGroup, StartedBy};
+use crate::scaling_groups;
 use crate::tree::Tree;
 use crate::words::{capacity_type, family_of_ami_type, list, taint, texts};
 
@@ -24,6 +25,12 @@ const TEMPLATE: &[&[&str]] = &[
         "0",
     ],
 ];
+
+/// Where an Auto Scaling group has its instance types.
+const OVERRIDES: &[&str] = &["mixed_instances_policy", "0", "launch_template", "0", "override"];
+
+/// The argument of an Auto Scaling group with its launch configuration.
+const CONFIGURATION: &str = "launch_configuration";
 
 /// The keys by which a group names its launch template, each with the attribute of the template that it has.
 const TEMPLATE_KEYS: [(&str, &str); 4] = [
@@ -76,37 +83,82 @@ pub(super) fn of_configuration<'f, 'a>(
 ) -> Vec<&'f TerraformResource<'a>> {
     let groups = file.of_kind(&["aws_autoscaling_group"]);
     groups
-        .filter(|group| match group.text(&["launch_configuration"]) {
-            Some(name) => ["name", "id"]
-                .iter()
-                .any(|key| configuration.text(&[key]).as_ref() == Some(&name)),
-            None => {
-                template_reference(group).is_none()
-                    && refers(file, group, &[&["launch_configuration"]], configuration)
-            }
-        })
+        .filter(|group| starts_from(file, group, configuration))
         .collect()
 }
 
-/// The error for a group that names a launch template which the file does not have.
+/// Whether an Auto Scaling group starts instances from the launch configuration.
+fn starts_from(
+    file: &TerraformFile<'_>,
+    group: &TerraformResource<'_>,
+    configuration: &TerraformResource<'_>,
+) -> bool {
+    match group.text(&[CONFIGURATION]) {
+        Some(name) => ["name", "id"]
+            .iter()
+            .any(|key| configuration.text(&[key]).as_ref() == Some(&name)),
+        None => {
+            template_reference(group).is_none() && refers(file, group, &[&[CONFIGURATION]], configuration)
+        }
+    }
+}
+
+/// The error for a group that names a launch template or a launch configuration which the file does not have.
 pub(super) fn outside(file: &TerraformFile<'_>, group: &TerraformResource<'_>) -> Option<ImportError> {
-    let reference = template_reference(group)?;
-    let template = TEMPLATE_KEYS
-        .iter()
-        .find_map(|(key, _)| reference.text_at(&[*key]))?;
-    let mut templates = file.of_kind(&["aws_launch_template"]);
-    if templates.any(|own| uses(file, group, own)) {
+    // It shows a group that another file has.
+    if is_data_source(group) {
         return None;
     }
+    match template_reference(group) {
+        Some(reference) => outside_template(file, group, reference),
+        None => outside_configuration(file, group),
+    }
+}
+
+fn outside_template(
+    file: &TerraformFile<'_>,
+    group: &TerraformResource<'_>,
+    reference: &Tree,
+) -> Option<ImportError> {
+    let own = || file.of_kind(&["aws_launch_template"]);
+    if own().any(|template| uses(file, group, template)) {
+        return None;
+    }
+    let (line, owner) = (group.values.line(), owner(group));
+    let mut keys = TEMPLATE_KEYS.iter();
+    match keys.find_map(|(key, _)| reference.text_at(&[*key])) {
+        Some(template) => Some(ImportError::InLaunchTemplate {
+            line,
+            owner,
+            template,
+        }),
+        // One of several can be the one that the group means.
+        None if own().next().is_some() => None,
+        None => Some(ImportError::in_unknown_template(line, owner, "apply")),
+    }
+}
+
+fn outside_configuration(file: &TerraformFile<'_>, group: &TerraformResource<'_>) -> Option<ImportError> {
+    let name = group.text(&[CONFIGURATION])?;
+    let mut own = file.of_kind(&["aws_launch_configuration"]);
+    if own.any(|configuration| starts_from(file, group, configuration)) {
+        return None;
+    }
+    let line = group.values.line();
+    Some(ImportError::in_launch_configuration(line, owner(group), &name))
+}
+
+fn is_data_source(group: &TerraformResource<'_>) -> bool {
+    group.address.contains(&format!("data.{}.", group.kind))
+}
+
+/// A group in a message.
+fn owner(group: &TerraformResource<'_>) -> String {
     let what = match group.kind.as_str() {
         "aws_eks_node_group" => "node group",
         _ => "Auto Scaling group",
     };
-    Some(ImportError::InLaunchTemplate {
-        line: group.values.line(),
-        owner: format!("{what} `{}`", group.address),
-        template,
-    })
+    format!("{what} `{}`", group.address)
 }
 
 fn template_reference<'a>(group: &TerraformResource<'a>) -> Option<&'a Tree> {
@@ -177,9 +229,23 @@ pub(super) fn is_all_spot(group: &TerraformResource<'_>) -> bool {
 
 /// The first instance type of the group's mixed instances: it takes precedence over that of its launch template.
 pub(super) fn instance_type(group: &TerraformResource<'_>) -> Option<String> {
-    let overrides = ["mixed_instances_policy", "0", "launch_template", "0", "override"];
-    let mut overrides = group.values.items_at(&overrides).iter();
+    let mut overrides = group.values.items_at(OVERRIDES).iter();
     overrides.find_map(|one| one.text_at(&["instance_type"]))
+}
+
+/// Auto Scaling groups in parts whose instances differ for a scenario with this user data.
+pub(super) fn parts<'f, 'a>(
+    groups: &[&'f TerraformResource<'a>],
+    user_data: Option<&[u8]>,
+) -> Vec<Vec<&'f TerraformResource<'a>>> {
+    // The group of a data source can be one that the file has itself.
+    let (read, own): (Vec<_>, Vec<_>) = groups.iter().copied().partition(|group| is_data_source(group));
+    let groups = if own.is_empty() { read } else { own };
+    scaling_groups::parts(&groups, user_data, |group: &TerraformResource<'_>| {
+        let mut machine = Machine::default();
+        describe_scaling(&mut machine, group);
+        machine.traits
+    })
 }
 
 /// Adds what an Auto Scaling group gives its instances.
@@ -190,6 +256,12 @@ pub(super) fn describe_scaling(machine: &mut Machine, group: &TerraformResource<
         let tags = group.values.items_at(&[key]);
         add_group_tags(&mut machine.traits, tags, ["key", "value", "propagate_at_launch"]);
     }
+    let overrides = group.values.items_at(OVERRIDES);
+    check_overrides(
+        machine,
+        overrides,
+        ["instance_type", "launch_template_specification"],
+    );
 }
 
 /// Adds what a node group states about its nodes. `has_arm64_image`: its launch template names an AMI for arm64.
@@ -212,6 +284,24 @@ pub(super) fn describe(machine: &mut Machine, group: &TerraformResource<'_>, has
     add_group_type(traits, &instance_types, is_arm64);
     let capacity = group.text(&["capacity_type"]).as_deref().and_then(capacity_type);
     traits.is_spot = capacity == Some(CapacityType::Spot);
+}
+
+/// What EKS refuses of a new node group that states no instance type.
+pub(super) fn missing_type(
+    file: &TerraformFile<'_>,
+    template: Option<&TerraformResource<'_>>,
+    group: &TerraformResource<'_>,
+) -> Option<String> {
+    let states = |resource: &TerraformResource<'_>, argument: &str| {
+        let is_known =
+            resource.text(&[argument]).is_some() || !resource.values.items_at(&[argument]).is_empty();
+        is_known || file.may_set(resource, argument)
+    };
+    let of_template = ["instance_type", "instance_requirements"];
+    let is_in_template =
+        template.is_some_and(|template| of_template.iter().any(|argument| states(template, argument)));
+    let is_stated = is_in_template || states(group, "instance_types") || !group.is_created;
+    architecture::missing_type(&group.text(&["ami_type"])?).filter(|_| !is_stated)
 }
 
 /// Checks that a node group and its launch template do not exclude each other. EKS has accepted a group that exists,

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use nodejoin_core::plan::Tokens;
 
 use super::file::TerraformFile;
+use super::group_checks::check_values;
 use super::resource::TerraformResource;
 use super::role::role;
-use super::user_data::{unknown_until_apply, user_data};
+use super::user_data::user_data;
 use super::{cluster, groups};
 use crate::adopt::Stated;
 use crate::architecture::{add_arm64_type, is_for_arm64};
@@ -21,14 +22,8 @@ use crate::text;
 use crate::tree::Tree;
 use crate::words::{ami_id, arn_parts, family_of_image, stand_ins_of_image, texts, version_of_image};
 
-/// Rendered texts, and the attribute with each.
-const TEXTS: &[(&str, &str)] = &[
-    ("cloudinit_config", "rendered"),
-    ("template_cloudinit_config", "rendered"),
-    ("template_file", "rendered"),
-    ("local_file", "content"),
-    ("local_sensitive_file", "content"),
-];
+/// The argument with the instance profile.
+const PROFILE: &str = "iam_instance_profile";
 
 /// Adds every machine of the file.
 pub(super) fn add(file: &TerraformFile<'_>, reading: &mut Reading) {
@@ -41,33 +36,40 @@ pub(super) fn add(file: &TerraformFile<'_>, reading: &mut Reading) {
         }
     }
     for configuration in file.of_kind(&["aws_launch_configuration"]) {
-        reading.add(&configuration.address, configuration_machine(file, configuration));
+        add_configuration(file, configuration, reading);
     }
     for instance in file.of_kind(&["aws_instance"]) {
         reading.add(&instance.address, instance_machine(file, instance));
     }
 }
 
-/// Adds the groups whose launch template is outside of the file.
-pub(super) fn add_outside(file: &TerraformFile<'_>, reading: &mut Reading) {
+/// Adds the groups whose launch template or launch configuration is outside of the file. `known`: those for which the
+/// file itself tells more, by their addresses.
+pub(super) fn add_outside(
+    file: &TerraformFile<'_>,
+    known: &BTreeMap<String, ImportError>,
+    reading: &mut Reading,
+) {
     for group in file.of_kind(&["aws_eks_node_group", "aws_autoscaling_group"]) {
-        if let Some(error) = groups::outside(file, group) {
+        let known = known.get(&group.address).cloned();
+        if let Some(error) = known.or_else(|| groups::outside(file, group)) {
             reading.add(&group.address, Err(error));
         }
     }
 }
 
-/// A launch template of several groups is a machine for each of them.
+/// A launch template of several node groups is a machine for each of them, and one for each part of its Auto Scaling
+/// groups whose instances differ.
 fn add_template(file: &TerraformFile<'_>, template: &TerraformResource<'_>, reading: &mut Reading) {
     let groups = groups::of_template(file, "aws_eks_node_group", template);
-    if groups.is_empty() {
-        reading.add(&template.address, template_machine(file, template));
-    }
+    let scaling = groups::of_template(file, "aws_autoscaling_group", template);
+    let parts = match scaling.is_empty() && !groups.is_empty() {
+        true => Vec::new(),
+        false => parts(file, template, &scaling),
+    };
+    let is_one = groups.len() + parts.len() == 1;
     for group in &groups {
-        let name = match groups.len() {
-            1 => &template.address,
-            _ => &group.address,
-        };
+        let name = if is_one { &template.address } else { &group.address };
         let checked = groups::check(template, group).and_then(|()| user_data(file, template));
         let machine = checked.map(|bytes| Machine {
             name: name.clone(),
@@ -76,17 +78,60 @@ fn add_template(file: &TerraformFile<'_>, template: &TerraformResource<'_>, read
         });
         reading.add(name, machine);
     }
+    for part in &parts {
+        let name = name_of_part(template, part, is_one);
+        let machine = template_machine(file, template, part);
+        reading.add(name, machine.map(|machine| named(machine, name)));
+    }
 }
 
-/// A machine of a launch template that no node group of the file uses.
+/// A launch configuration is a machine for each part of its Auto Scaling groups whose instances differ.
+fn add_configuration(file: &TerraformFile<'_>, configuration: &TerraformResource<'_>, reading: &mut Reading) {
+    let scaling = groups::of_configuration(file, configuration);
+    let parts = parts(file, configuration, &scaling);
+    for part in &parts {
+        let name = name_of_part(configuration, part, parts.len() == 1);
+        let machine = configuration_machine(file, configuration, part);
+        reading.add(name, machine.map(|machine| named(machine, name)));
+    }
+}
+
+/// The parts of the Auto Scaling groups that start instances from a resource.
+fn parts<'f, 'a>(
+    file: &TerraformFile<'_>,
+    resource: &TerraformResource<'_>,
+    scaling: &[&'f TerraformResource<'a>],
+) -> Vec<Vec<&'f TerraformResource<'a>>> {
+    let bytes = user_data(file, resource).ok().flatten();
+    groups::parts(scaling, bytes.as_deref())
+}
+
+/// The name of the resource, or of the first group if there are several machines of it.
+fn name_of_part<'f>(
+    resource: &'f TerraformResource<'_>,
+    part: &[&'f TerraformResource<'_>],
+    is_one: bool,
+) -> &'f str {
+    let group = part.first().filter(|_| !is_one);
+    group.map_or(resource.address.as_str(), |group| group.address.as_str())
+}
+
+fn named(machine: Machine, name: &str) -> Machine {
+    Machine {
+        name: name.to_owned(),
+        ..machine
+    }
+}
+
+/// A machine of a launch template that no node group of the file uses. `scaling`: the Auto Scaling groups that do.
 fn template_machine(
     file: &TerraformFile<'_>,
     template: &TerraformResource<'_>,
+    scaling: &[&TerraformResource<'_>],
 ) -> Result<Machine, ImportError> {
     let mut machine = base(file, template);
     machine.user_data = user_data(file, template)?;
-    let scaling = groups::of_template(file, "aws_autoscaling_group", template);
-    for group in &scaling {
+    for group in scaling {
         groups::describe_scaling(&mut machine, group);
     }
     machine.traits.is_spot |= !scaling.is_empty() && scaling.iter().all(|group| groups::is_all_spot(group));
@@ -111,6 +156,7 @@ fn group_machine(
     let resource = template.unwrap_or(group);
     let mut machine = base(file, resource);
     groups::describe(&mut machine, group, has_arm64_image(file, resource));
+    check_values(file, template, group, &mut machine);
     let has_ami = machine.traits.ami_id.is_some()
         || template.is_some_and(|template| template.is_unknown("image_id"))
         || group.text(&["ami_type"]).as_deref() == Some("CUSTOM");
@@ -127,11 +173,12 @@ fn group_machine(
 fn configuration_machine(
     file: &TerraformFile<'_>,
     configuration: &TerraformResource<'_>,
+    scaling: &[&TerraformResource<'_>],
 ) -> Result<Machine, ImportError> {
     let mut machine = base(file, configuration);
     machine.user_data = user_data(file, configuration)?;
     machine.traits.is_without_profile = is_without_profile(configuration);
-    for group in groups::of_configuration(file, configuration) {
+    for group in scaling {
         groups::describe_scaling(&mut machine, group);
     }
     let cluster = named_cluster(file, &machine);
@@ -169,7 +216,7 @@ fn named_cluster(file: &TerraformFile<'_>, machine: &Machine) -> Option<String> 
 
 /// Adds what the file tells about the cluster, the region of the resource's provider if nothing else names one, and an
 /// instance type on which the resource's AMI starts if the file states none.
-fn surround(
+pub(super) fn surround(
     file: &TerraformFile<'_>,
     resource: &TerraformResource<'_>,
     cluster: Option<&str>,
@@ -204,13 +251,22 @@ fn problems(resource: &TerraformResource<'_>) -> Vec<String> {
         image: image.as_deref(),
         instance_type: resource.values.get("instance_type").and_then(Tree::text),
         http_tokens: tokens.and_then(Tree::text),
+        profile_name: profile_name(resource),
     };
     values.problems()
 }
 
+/// The value of the argument that takes the name of an instance profile alone. That of a launch configuration takes an
+/// ARN, too.
+fn profile_name<'a>(resource: &TerraformResource<'a>) -> Option<&'a str> {
+    let of_template = resource.values.at(&[PROFILE, "0", "name"]);
+    let of_instance = resource.values.get(PROFILE);
+    let of_instance = of_instance.filter(|_| resource.kind == "aws_instance");
+    of_template.or(of_instance)?.text()
+}
+
 /// Whether the file states that instances of the resource have no instance profile.
 fn is_without_profile(resource: &TerraformResource<'_>) -> bool {
-    const PROFILE: &str = "iam_instance_profile";
     let unknown = resource.unknown.and_then(|unknown| unknown.get(PROFILE));
     let is_unknown = unknown.is_some_and(|field| field.is_true() || !field.items().is_empty());
     let is_stated = resource.values.entries().iter().any(|(key, _)| key == PROFILE);
@@ -224,8 +280,8 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
     let is_enabled = |key: &str| option(key).map(|state| state == "enabled");
     let profile = ["arn", "name"]
         .iter()
-        .find_map(|key| resource.text(&["iam_instance_profile", "0", key]))
-        .or_else(|| resource.text(&["iam_instance_profile"]));
+        .find_map(|key| resource.text(&[PROFILE, "0", key]))
+        .or_else(|| resource.text(&[PROFILE]));
     let role = profile.as_deref().and_then(|profile| role(file, profile));
     let (role, role_rights) = role.unzip();
     let (region, account) = arn_parts(&resource.text(&["arn"]).unwrap_or_default());
@@ -239,6 +295,7 @@ fn traits(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -> Traits 
         ami_id: image.as_deref().map(ami_id),
         stand_ins: stand_ins_of_image(image.as_deref()),
         image_version: names().find_map(|name| version_of_image(name)),
+        image_name: name.clone().or_else(|| image.clone()),
         instance_type: resource.text(&["instance_type"]),
         is_spot: resource
             .text(&["instance_market_options", "0", "market_type"])
@@ -327,42 +384,4 @@ fn has_arm64_image(file: &TerraformFile<'_>, resource: &TerraformResource<'_>) -
             || source.text(&["architecture"]).as_deref() == Some("arm64")
     };
     is_for_arm64(&image) || image_sources(file, &image).into_iter().any(is_arm64)
-}
-
-/// Rendered texts of a file without machines: a module that only renders user data.
-pub(super) fn add_texts(file: &TerraformFile<'_>, reading: &mut Reading) {
-    for (kind, attribute) in TEXTS {
-        for resource in file.of_kind(&[kind]) {
-            if let Some(machine) = text_machine(file, resource, attribute).transpose() {
-                reading.add(&resource.address, machine);
-            }
-        }
-    }
-}
-
-fn text_machine(
-    file: &TerraformFile<'_>,
-    resource: &TerraformResource<'_>,
-    attribute: &str,
-) -> Result<Option<Machine>, ImportError> {
-    let Some(field) = resource.values.get(attribute) else {
-        let is_unknown = resource.is_unknown(attribute) && attribute == "rendered";
-        return match is_unknown {
-            true => Err(unknown_until_apply(resource)),
-            false => Ok(None),
-        };
-    };
-    let rendered = field.text().unwrap_or_default();
-    let bytes = text::decoded(rendered.as_bytes()).unwrap_or_else(|| rendered.as_bytes().to_vec());
-    if !text::is_user_data(&bytes) {
-        return Ok(None);
-    }
-    let mut machine = Machine {
-        name: resource.address.clone(),
-        line: field.line(),
-        user_data: Some(bytes),
-        ..Machine::default()
-    };
-    surround(file, resource, None, &mut machine.traits);
-    Ok(Some(machine))
 }

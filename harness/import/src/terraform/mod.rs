@@ -9,9 +9,12 @@
 //! | `references.rs` | the resource to which an argument of a plan refers |
 //! | `user_data.rs` | the user data of a resource: its encodings, and what a plan does not know |
 //! | `machines.rs` | launch templates, launch configurations, instances |
+//! | `texts.rs` | texts that resources render |
 //! | `groups.rs` | node groups and Auto Scaling groups of a launch template |
-//! | `role.rs` | the role of an instance profile |
-//! | `manifests.rs` | manifests of Karpenter in resources |
+//! | `role.rs` | the role of an instance profile or of a node group |
+//! | `group_checks.rs` | what EKS refuses of a node group |
+//! | `kubernetes.rs` | manifests of Kubernetes in resources |
+//! | `manifests.rs` | manifests of Karpenter among them |
 //! | `cluster.rs` | the cluster of a machine |
 //! | `access.rs` | who may join the cluster |
 //! | `output.rs` | texts of `terraform output` and `terraform console` |
@@ -21,14 +24,19 @@ mod address;
 mod cluster;
 mod configuration;
 mod file;
+mod group_checks;
 mod groups;
+mod kubernetes;
 mod machines;
 mod manifests;
 mod output;
 mod references;
 mod resource;
 mod role;
+mod texts;
 mod user_data;
+
+use std::collections::BTreeMap;
 
 use crate::error::ImportError;
 use crate::input::Import;
@@ -66,10 +74,10 @@ pub(crate) fn read(input: &Import<'_>, document: &Tree, format: FileFormat) -> R
             .push("the plan ended with errors: resources may be missing".to_owned());
     }
     machines::add(&file, &mut reading);
-    machines::add_outside(&file, &mut reading);
+    machines::add_outside(&file, &BTreeMap::new(), &mut reading);
     manifests::add(input, &file, &mut reading);
     if !reading.has_machines() {
-        machines::add_texts(&file, &mut reading);
+        texts::add(&file, &mut reading);
     }
     let auto_mode = file.clusters().find(is_auto_mode);
     if let Some(cluster) = auto_mode.filter(|_| reading.is_empty()) {
@@ -88,13 +96,17 @@ pub(crate) fn read(input: &Import<'_>, document: &Tree, format: FileFormat) -> R
     reading.finish("no resource of it has user data", hint)
 }
 
-/// Reads resources by their addresses and types, with values as in a plan.
+/// Reads resources by their addresses and types, with values as in a plan. `elsewhere`: groups whose user data is not
+/// in the file, by their addresses.
 pub(crate) fn read_resources(
     format: FileFormat,
     resources: &[(String, String, Tree)],
+    elsewhere: &BTreeMap<String, ImportError>,
 ) -> Result<Imported, ImportError> {
+    let file = TerraformFile::of_resources(resources);
     let mut reading = Reading::of(format);
-    machines::add(&TerraformFile::of_resources(resources), &mut reading);
+    machines::add(&file, &mut reading);
+    machines::add_outside(&file, elsewhere, &mut reading);
     reading.finish(
         "no manifest of it starts machines with user data",
         "give the LaunchTemplate, the NodeGroup, the LaunchConfiguration or the Instance",

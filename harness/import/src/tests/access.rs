@@ -258,3 +258,65 @@ fn a_stack_of_pulumi_states_access_entries() {
         ],
     );
 }
+
+#[test]
+fn rows_of_aws_auth_are_read_from_manifests_of_terraform() {
+    let manifest = |namespace: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "aws-auth", "namespace": namespace},
+            "data": {"mapRoles": row(OTHER, "system:nodes")}})
+    };
+    let applied = |kind: &str, values: Value| shown(&state("CONFIG_MAP", vec![resource(kind, "m", values)]));
+    let own = manifest("kube-system");
+    // A state as Terraform stores it has the type beside the value.
+    let typed = json!({"value": own, "type": ["object", {}]});
+    for (kind, values) in [
+        ("kubernetes_manifest", json!({"manifest": own})),
+        ("kubernetes_manifest", json!({"manifest": typed})),
+        ("kubectl_manifest", json!({"yaml_body": own.to_string()})),
+    ] {
+        let found = applied(kind, values);
+        assert_has(
+            &found,
+            &[
+                "note: the aws-auth of the file has no row for the role nodes: EKS refuses its nodes",
+                "\n    - { role: other, username:",
+            ],
+        );
+    }
+    let elsewhere = applied("kubernetes_manifest", json!({"manifest": manifest("default")}));
+    assert!(!elsewhere.contains("EKS refuses"), "{elsewhere}");
+}
+
+#[test]
+fn rows_of_aws_auth_are_read_from_a_template_of_the_cdk() {
+    let of = |arn: Value| {
+        let begin = r#"[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"aws-auth","namespace":"kube-system"},"data":{"mapRoles":"[{\"rolearn\":\""#;
+        let end = r#"\",\"username\":\"system:node:{{EC2PrivateDNSName}}\",\"groups\":[\"system:nodes\"]}]","mapUsers":"[]"}}]"#;
+        let properties =
+            json!({"ClusterName": {"Ref": "Cluster"}, "Manifest": {"Fn::Join": ["", [begin, arn, end]]}});
+        let data = json!({"ImageId": "ami-0123456789abcdef0", "UserData": base64(SCRIPT),
+            "IamInstanceProfile": {"Arn": {"Fn::GetAtt": ["Profile", "Arn"]}}});
+        let text = json!({"Resources": {
+            "Cluster": {"Type": "Custom::AWSCDK-EKS-Cluster", "Properties": {"Config": {"name": "demo"}}},
+            "Role": {"Type": "AWS::IAM::Role"}, "Other": {"Type": "AWS::IAM::Role"},
+            "Profile": {"Type": "AWS::IAM::InstanceProfile", "Properties": {"Roles": [{"Ref": "Role"}]}},
+            "Auth": {"Type": "Custom::AWSCDK-EKS-KubernetesResource", "Properties": properties},
+            "LT": {"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": data}}}});
+        shown(&machine(&text.to_string()))
+    };
+    let right = of(json!({"Fn::GetAtt": ["Role", "Arn"]}));
+    assert_has(
+        &right,
+        &[
+            "adopted: row of aws-auth for the role nodejoin-Role\n",
+            "\n    - { role: nodejoin-Role, username:",
+        ],
+    );
+    let other = of(json!({"Fn::GetAtt": ["Other", "Arn"]}));
+    assert_has(
+        &other,
+        &["note: the aws-auth of the file has no row for the role nodejoin-Role: EKS refuses its nodes"],
+    );
+    let unknown = of(json!({"Fn::ImportValue": "role"}));
+    assert!(!unknown.contains("aws-auth"), "{unknown}");
+}

@@ -1,5 +1,7 @@
 //! Manifests of Cluster API.
 
+mod infrastructure;
+
 use nodejoin_core::plan::Tokens;
 
 use super::{SCRIPT, base64, machine, read, refused, user_data};

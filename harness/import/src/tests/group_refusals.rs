@@ -265,3 +265,69 @@ fn all_settings_that_are_refused_are_named_at_once() {
         assert!(refused.contains(problem), "{refused}");
     }
 }
+
+#[test]
+fn a_new_group_for_arm64_without_an_instance_type_is_noted() {
+    let problem = "EKS refuses the node group: neither it nor a launch template states an instance type";
+    let is_noted = |text: &str| {
+        let machines = read(text).machines;
+        machines[0].problems.iter().any(|one| one.starts_with(problem))
+    };
+    let arm64 = || json!({"AmiType": "AL2023_ARM_64_STANDARD"});
+    assert!(is_noted(&stack(&json!({}), &arm64())));
+    let alone = json!({"Resources": {"NG": {"Type": "AWS::EKS::Nodegroup", "Properties": arm64()}}});
+    assert!(is_noted(&alone.to_string()));
+    let with = |key: &str, value: Value| {
+        let mut group = arm64();
+        group[key] = value;
+        group
+    };
+    for (data, group) in [
+        (json!({}), with("AmiType", json!("AL2023_x86_64_STANDARD"))),
+        (json!({}), with("InstanceTypes", json!(["m6g.large"]))),
+        // Only CloudFormation knows them.
+        (
+            json!({}),
+            with("InstanceTypes", json!({"Fn::ImportValue": "types"})),
+        ),
+        (json!({"InstanceType": "m6g.large"}), arm64()),
+        (
+            json!({"InstanceRequirements": {"VCpuCount": {"Min": 2}}}),
+            arm64(),
+        ),
+    ] {
+        assert!(!is_noted(&stack(&data, &group)), "{data} {group}");
+    }
+    let arm64 = json!({"ami_type": "BOTTLEROCKET_ARM_64"});
+    assert!(is_noted(&plan(&json!({}), &arm64, "create")));
+    // EKS has accepted a group that exists.
+    assert!(!is_noted(&plan(&json!({}), &arm64, "no-op")));
+    assert!(!is_noted(&plan(
+        &json!({"instance_type": "m6g.large"}),
+        &arm64,
+        "create"
+    )));
+    let unknown = |expressions: Value| {
+        let mut plan: Value = serde_json::from_str(&plan(&json!({}), &arm64, "create")).unwrap();
+        plan["resource_changes"][0]["change"]["after_unknown"] = json!({"instance_types": true});
+        plan["configuration"] = json!({"root_module": {"resources": [
+            {"address": "aws_eks_node_group.a", "expressions": expressions}]}});
+        plan.to_string()
+    };
+    assert!(is_noted(&unknown(json!({}))));
+    assert!(!is_noted(&unknown(
+        json!({"instance_types": {"references": ["var.types"]}})
+    )));
+    let pulumi = |more: Value| {
+        let mut group = json!({"urn": "urn:pulumi:dev::p::aws:eks/nodeGroup:NodeGroup::ng",
+            "type": "aws:eks/nodeGroup:NodeGroup", "inputs": {"amiType": "AL2_ARM_64"}});
+        for (key, value) in more.as_object().unwrap() {
+            group[key] = value.clone();
+        }
+        json!({"version": 3, "deployment": {"resources": [group]}}).to_string()
+    };
+    assert!(is_noted(&pulumi(json!({}))));
+    assert!(!is_noted(&pulumi(json!({"id": "demo:ng"}))));
+    let typed = json!({"inputs": {"amiType": "AL2_ARM_64", "instanceTypes": ["m6g.large"]}});
+    assert!(!is_noted(&pulumi(typed)));
+}

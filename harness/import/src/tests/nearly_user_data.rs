@@ -104,6 +104,54 @@ fn settings_below_another_name_are_named() {
 }
 
 #[test]
+fn an_indented_message_names_the_blanks() {
+    let right = message("text/x-shellscript", super::SCRIPT);
+    let indented: String = right.lines().map(|line| format!("  {line}\n")).collect();
+    for (text, line) in [(indented.clone(), 1), (format!("\n{indented}"), 2)] {
+        assert_eq!(
+            refused("user-data", &text),
+            format!(
+                "line {line}: the MIME message is indented: cloud-init finds no header in it, takes it for plain text and runs nothing of \
+                 it\n  hint: remove the first 2 characters of each line, as `cut -c3-` does"
+            )
+        );
+    }
+    let in_script = format!("#!/bin/bash\ncat <<EOF\n{indented}EOF\n/etc/eks/bootstrap.sh demo\n");
+    for text in [right, in_script] {
+        machine(&text);
+    }
+}
+
+#[test]
+fn a_line_with_escapes_of_json_is_unwrapped() {
+    let escaped = |text: &str| text.replace('\\', "\\\\").replace('\n', "\\n");
+    let quoted = "#!/bin/bash\n/etc/eks/bootstrap.sh demo \\\n  --kubelet-extra-args \"--node-labels=a=b\"\n";
+    let of_json = serde_json::to_string(quoted).unwrap();
+    let config = "#cloud-config\nruncmd:\n- /etc/eks/bootstrap.sh demo\n";
+    let in_message = message("text/x-shellscript", quoted);
+    for (text, file) in [
+        (quoted, escaped(quoted)),
+        (quoted, of_json.trim_matches('"').to_owned()),
+        (config, escaped(config)),
+        (in_message.as_str(), escaped(&in_message)),
+    ] {
+        let imported = read(&format!("{file}\n"));
+        assert_eq!(user_data(&imported.machines[0]), text, "{file}");
+        assert!(
+            imported.notes[0].contains("runs nothing of it"),
+            "{:?}",
+            imported.notes
+        );
+    }
+    for text in [
+        "#!/bin/bash\nprintf 'a\\nb'\n/etc/eks/bootstrap.sh demo\n",
+        CONFIG,
+    ] {
+        assert_eq!(read(text).notes, [""; 0], "{text}");
+    }
+}
+
+#[test]
 fn a_script_with_a_byte_of_another_encoding_names_its_line() {
     let script = b"#!/bin/bash\n# d\xe9marre\n/etc/eks/bootstrap.sh demo\n";
     let error = read_with("x.sh", script, &[]).unwrap_err().to_string();

@@ -101,3 +101,77 @@ fn the_text_between_commands_of_a_workflow_is_the_user_data() {
         assert!(error.contains("give that text alone"), "{error}");
     }
 }
+
+#[test]
+fn user_data_of_cloud_formation_without_its_template_is_unwrapped() {
+    let script = "#!/bin/bash\n/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=a=b'\n";
+    let indented =
+        |indent: &str| -> String { script.lines().map(|line| format!("{indent}{line}\n")).collect() };
+    let join = serde_json::json!({ "UserData": { "Fn::Base64": { "Fn::Join": ["\n", script.lines().chain([""]).collect::<Vec<_>>()] } } });
+    for text in [
+        format!("UserData:\n  Fn::Base64: |\n{}", indented("    ")),
+        format!("UserData:\n  Fn::Base64: !Sub |\n{}", indented("    ")),
+        format!(
+            "      UserData: !Base64\n        Fn::Sub: |\n{}",
+            indented("          ")
+        ),
+        format!(
+            "Properties:\n  UserData:\n    Fn::Base64: !Sub |\n{}",
+            indented("      ")
+        ),
+        format!(
+            "LaunchTemplateData:\n  UserData:\n    Fn::Base64: |\n{}",
+            indented("      ")
+        ),
+        join.to_string(),
+    ] {
+        let imported = read_with("part.yaml", text.as_bytes(), &[]).unwrap();
+        assert_eq!(imported.format, FileFormat::ShellScript, "{text}");
+        assert_eq!(user_data(&imported.machines[0]), script, "{text}");
+        assert!(imported.notes[0].contains("without its template"), "{text}");
+    }
+}
+
+#[test]
+fn names_of_a_template_that_is_not_in_the_file_need_values() {
+    let text = "UserData:\n  Fn::Base64: !Sub\n    - |\n      #!/bin/bash\n      A=${!HOME}\n      /etc/eks/bootstrap.sh ${Cluster} ${Flags} \
+                ${!A}\n    - Flags: !Join [' ', [--use-max-pods, !Ref Max]]\n";
+    let machine = machine(text);
+    assert_eq!(
+        user_data(&machine),
+        "#!/bin/bash\nA=${HOME}\n/etc/eks/bootstrap.sh ${Cluster} --use-max-pods ${Max} ${A}\n"
+    );
+    let open = crate::adopt(&machine, &std::collections::BTreeMap::new())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        open.contains("line 6 `${Cluster}`") && open.contains("`${Max}`") && !open.contains("`${A}`"),
+        "{open}"
+    );
+    let error = refused(
+        "part.yaml",
+        "UserData:\n  Fn::Base64:\n    Fn::If: [A, \"#!/bin/bash\", \"\"]\n",
+    );
+    assert!(
+        error.contains(
+            "a fragment of CloudFormation whose user data has `Fn::If`: only a whole template shows the value"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_instance_without_user_data_has_an_empty_attribute() {
+    for text in [
+        "{\"InstanceId\": \"i-1\", \"UserData\": {}}".to_owned(),
+        format!(
+            "{{\"InstanceId\": \"i-1\", \"UserData\": {{\"Value\": \"{}\"}}}}",
+            base64(CALL)
+        ),
+    ] {
+        let imported = read_with("attribute.json", text.as_bytes(), &[]).unwrap();
+        assert_eq!(imported.format, FileFormat::InstanceAttribute, "{text}");
+    }
+    let other = refused("x.json", "{\"UserData\": {\"text\": \"#!/bin/bash\\necho\"}}");
+    assert!(other.contains("user data at `.UserData.text`"), "{other}");
+}

@@ -1,7 +1,7 @@
 //! Node groups of Rancher.
 
 use super::{machine, read, refused, user_data};
-use crate::FileFormat;
+use crate::{AmiFamily, FileFormat};
 
 fn config(group: &str) -> String {
     format!(
@@ -69,4 +69,20 @@ fn misspelt_fields_of_a_group_are_refused() {
         notes[0].contains("knows no field `taints` of a node group"),
         "{notes:?}"
     );
+}
+
+#[test]
+fn nodes_of_a_group_are_spot_instances_of_an_ami_that_rancher_chooses() {
+    let group = "    requestSpotInstances: true\n    spotInstanceTypes: [m5.large]\n";
+    let spot = machine(&config(group));
+    assert!(spot.traits.is_spot);
+    assert_eq!(spot.traits.ami_family, Some(AmiFamily::Al2023));
+    assert!(
+        spot.notes[0].starts_with("Rancher chooses the AMI type, one of AL2023"),
+        "{:?}",
+        spot.notes
+    );
+    let on_demand = machine(&config("    instanceType: m5.large\n    imageId: ami-1\n"));
+    assert!(!on_demand.traits.is_spot);
+    assert_eq!((on_demand.traits.ami_family, on_demand.notes.len()), (None, 0));
 }

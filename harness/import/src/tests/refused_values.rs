@@ -118,6 +118,35 @@ fn values_that_ec2_refuses_are_problems_of_each_format() {
 }
 
 #[test]
+fn the_name_of_a_profile_and_the_architecture_of_an_ami_are_checked_in_each_format() {
+    let arn = "arn:aws:iam::111122223333:instance-profile/p";
+    let image = "resolve:ssm:/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/x86_64/nvidia/recommended/image_id";
+    let data = json!({"LaunchTemplateData": {"ImageId": image, "InstanceType": "m6g.large", "UserData": base64(SCRIPT),
+        "IamInstanceProfile": {"Name": arn}}});
+    let stack = json!({"Resources": {"LT": {"Type": "AWS::EC2::LaunchTemplate", "Properties": data}}});
+    let values =
+        json!({"image_id": image, "instance_type": "m6g.large", "iam_instance_profile": [{"name": arn}]});
+    let kind = "aws:ec2/launchTemplate:LaunchTemplate";
+    let inputs = json!({"imageId": image, "instanceType": "m6g.large", "iamInstanceProfile": {"name": arn},
+        "userData": base64(SCRIPT)});
+    let pulumi = json!({"version": 3, "deployment": {"resources": [
+        {"urn": format!("urn:pulumi:dev::p::{kind}::lt"), "type": kind, "inputs": inputs}]}});
+    for machine in [
+        machine(&data.to_string()),
+        machine(&stack.to_string()),
+        state(&[template(SCRIPT, &values)]),
+        machine(&pulumi.to_string()),
+    ] {
+        let problems = machine.problems.join("\n");
+        assert!(
+            problems.contains("the name of the instance profile is an ARN")
+                && problems.contains("is one for x86_64, and the instance type m6g.large has arm64"),
+            "{problems}"
+        );
+    }
+}
+
+#[test]
 fn an_ami_that_is_newer_than_the_cluster_is_noted() {
     let of = |version: &str| {
         let image = "resolve:ssm:/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/x86_64/standard/recommended/image_id";
@@ -162,19 +191,20 @@ fn a_flag_for_another_address_family_than_that_of_the_cluster_is_noted() {
 
 #[test]
 fn tags_of_several_clusters_are_noted() {
-    let groups = |other: &str| {
-        report(&state(&[
-            template(SCRIPT, &json!({})),
-            group("a", "demo"),
-            group("b", other),
-        ]))
-    };
-    let found = groups("other");
+    let mut both = group("a", "demo");
+    let other = group("a", "other")["values"]["tag"][0].clone();
+    both["values"]["tag"].as_array_mut().unwrap().push(other);
+    let found = report(&state(&[template(SCRIPT, &json!({})), both]));
     assert!(
         found.contains("note: tags name several clusters (demo, other)"),
         "{found}"
     );
-    assert!(!groups("demo").contains("several clusters"));
+    let groups = [
+        template(SCRIPT, &json!({})),
+        group("a", "demo"),
+        group("b", "demo"),
+    ];
+    assert!(!report(&state(&groups)).contains("several clusters"));
 }
 
 #[test]
@@ -240,7 +270,9 @@ fn a_role_that_lacks_a_right_is_noted() {
         "AmazonEKSWorkerNodePolicy",
     );
     let no_trust = "note: EC2 cannot assume the role";
-    let no_right = "none of them allows eks:DescribeCluster";
+    // Another file may attach the policy: this is not a mistake.
+    let no_right =
+        "that allows eks:DescribeCluster, only AmazonEKS_CNI_Policy, and bootstrap.sh needs that right";
     for found in [stack(ec2, worker, Value::Null), state_of(ec2, worker)] {
         assert!(!found.contains(no_trust) && !found.contains(no_right), "{found}");
     }
@@ -250,6 +282,15 @@ fn a_role_that_lacks_a_right_is_noted() {
     ] {
         assert!(found.contains(no_trust) && found.contains(no_right), "{found}");
     }
+    let mistakes = stack(ec2, cni, Value::Null);
+    assert!(
+        mistakes.contains("note: this file attaches no policy to the role"),
+        "{mistakes}"
+    );
+    assert!(
+        mistakes.contains("unless something outside of the file does\n"),
+        "{mistakes}"
+    );
     assert!(!stack(ec2, cni, json!({"Ref": "Role"})).contains(no_right));
     assert!(stack(ec2, cni, json!("another")).contains(no_right));
 }

@@ -323,8 +323,13 @@ fn words_that_eks_refuses_are_mistakes() {
 
 #[test]
 fn an_ami_type_that_can_be_newer_is_not_a_mistake() {
-    for newer in ["WINDOWS_CORE_2028_x86_64", "AL2023_ARM_64_NEURON"] {
-        let group = node_group(&format!(r#","AmiType":"{newer}""#));
+    for (newer, instance_type) in [
+        ("WINDOWS_CORE_2028_x86_64", "m7i.large"),
+        ("AL2023_ARM_64_NEURON", "m7g.large"),
+    ] {
+        let group = node_group(&format!(
+            r#","AmiType":"{newer}","InstanceTypes":["{instance_type}"]"#
+        ));
         assert_eq!(machine(&group).problems, [""; 0], "{newer}");
     }
 }

@@ -1,7 +1,8 @@
 //! Bottlerocket, Windows, and tools that do not use EKS.
 
-use super::{all_refused, machine, read_with, refused};
+use super::{all_refused, base64, machine, read_with, refused};
 use crate::System;
+use crate::adopt::adopt;
 
 const SETTINGS: &str = "[settings.kubernetes]\napi-server = \"https://x\"\ncluster-certificate = \"Q0E=\"\ncluster-name = \"demo\"\n\
                         cluster-dns-ip = [\"10.100.0.10\"]\nmax-pods = 1_5\n[settings.kubernetes.node-labels]\na = \"b\"\n\
@@ -251,5 +252,33 @@ fn tools_without_eks_are_out_of_scope() {
             "apiVersion: eks.amazonaws.com/v1\nkind: NodeClass\n"
         )
         .contains("EKS Auto Mode")
+    );
+}
+
+#[test]
+fn eks_adds_missing_settings_in_a_managed_node_group() {
+    let text = format!(
+        "Resources:\n  Lt:\n    Type: AWS::EC2::LaunchTemplate\n    Properties:\n      LaunchTemplateData: {{ UserData: {} }}\n  Ng:\n    \
+         Type: AWS::EKS::Nodegroup\n    Properties:\n      ClusterName: prod\n      NodegroupName: b\n      \
+         AmiType: BOTTLEROCKET_x86_64\n      NodeRole: arn:aws:iam::111122223333:role/n\n      Subnets: [subnet-1]\n      \
+         LaunchTemplate: {{ Id: !Ref Lt }}\n",
+        base64("[settings.kubernetes]\ncluster-name = \"staging\"\ncluster-dns-ip = \"169.254.20.10\"\n")
+    );
+    let found = machine(&text);
+    let complete = crate::complete_user_data(&found, &crate::ClusterTraits::default());
+    let complete = String::from_utf8(complete.unwrap().unwrap()).unwrap();
+    for setting in [
+        "api-server = \"https://",
+        // Those of the user data override EKS' own.
+        "cluster-name = \"staging\"",
+        "cluster-dns-ip = \"169.254.20.10\"",
+    ] {
+        assert!(complete.contains(setting), "{complete}");
+    }
+    let report = adopt(&found, &std::collections::BTreeMap::new()).unwrap().report;
+    let problem = "the user data names the cluster staging, the rest of the file prod";
+    assert!(
+        report.iter().any(|line| line.text.starts_with(problem)),
+        "{report:?}"
     );
 }

@@ -53,12 +53,63 @@ fn a_script_with_directives_of_a_template_engine_is_not_rendered_yet() {
         error.starts_with("line 2: a template that is not rendered yet"),
         "{error}"
     );
+    let of_erb = refused(
+        "join.sh",
+        &format!("#!/bin/bash\n<% if gpu %>\n{call}<% end %>\n"),
+    );
+    assert!(
+        of_erb.starts_with("line 2: a template that is not rendered yet"),
+        "{of_erb}"
+    );
     for text in [
         format!("#!/bin/bash\ncat > /etc/site.j2 <<'EOF'\n{{% if a %}}\nEOF\n{call}"),
         format!("## template: jinja\n#!/bin/bash\n{{% if v1.region %}}\n{call}{{% endif %}}\n"),
         format!("#!/usr/bin/python3\nTEXT = \"\"\"\n{{% if a %}}\n\"\"\"\n# {call}"),
         format!("#!/bin/bash\n{call}echo ${{A%.*}}\n"),
+        format!("#!/bin/bash\ncat > /etc/site.tftpl <<'EOF'\n%{{ if a }}\nEOF\n{call}"),
+        format!("#!/bin/bash\n{call}curl -w '%{{http_code}}' http://a.b\n"),
     ] {
         machine(&text);
     }
+}
+
+#[test]
+fn user_data_with_directives_of_terraform_is_not_rendered_yet() {
+    let call = "/etc/eks/bootstrap.sh demo";
+    let directive = "a template of Terraform with `%{ }`, which only Terraform evaluates";
+    for (name, text, line) in [
+        ("a.sh", format!("#!/bin/bash\n%{{ if true }}\n{call}\n%{{ endif }}\n"), 2),
+        (
+            "b.sh",
+            format!("#!/bin/bash\n{call} %{{ if labels != \"\" ~}}--use-max-pods false%{{ endif ~}}\n"),
+            2,
+        ),
+        (
+            "c.mime",
+            format!(
+                "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\n\
+                 %{{~ if gpu ~}}\n{call}\n%{{ endif }}\n--B--\n"
+            ),
+            8,
+        ),
+        (
+            "d.yaml",
+            "%{ if enable ~}\n---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: { cluster: { name: demo } }\n%{ endif ~}\n"
+                .to_owned(),
+            1,
+        ),
+    ] {
+        let error = refused(name, &text);
+        assert!(
+            error.starts_with(&format!("line {line}: {directive}"))
+                && error.contains(&format!("templatefile(\"{name}\"")),
+            "{error}"
+        );
+    }
+    // A node can write the template of another program.
+    let message = format!(
+        "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/jinja2\n\n## template: jinja\n\
+         #!/bin/bash\n{{% if v1.region %}}\n{call}\n{{% endif %}}\n--B--\n"
+    );
+    machine(&message);
 }

@@ -1,6 +1,7 @@
 //! A call of the bootstrap script: its arguments, and the flags that the shell does not pass to it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use crate::adopt::kubelet_flags::READ;
 use crate::adopt::shell::UNKNOWN;
@@ -8,7 +9,7 @@ use crate::adopt::shell::UNKNOWN;
 /// The flag with arguments of the kubelet.
 pub(super) const ARGUMENTS: &str = "--kubelet-extra-args";
 /// Flags of the scripts of all eras.
-pub(super) const FLAGS: &[&str] = &[
+pub(crate) const FLAGS: &[&str] = &[
     "--apiserver-endpoint",
     "--aws-api-retry-attempts",
     "--b64-cluster-ca",
@@ -112,6 +113,21 @@ impl BootstrapCall {
         let old = self.values.insert(flag.to_owned(), value.clone());
         self.replaced
             .extend(old.filter(|_| is_repeated && flag == ARGUMENTS));
+    }
+
+    /// The numbers of the lines of the script with the call, from 1.
+    pub(crate) fn line_numbers(&self) -> RangeInclusive<usize> {
+        self.lines.0..=self.lines.1
+    }
+
+    /// Whether the script can ask EKS for the cluster, whose network then takes the place of one in flags. It does
+    /// without an endpoint or a certificate authority.
+    pub(crate) fn may_describe(&self) -> bool {
+        let is_missing = |flag: &&str| self.values.get(*flag).is_none_or(String::is_empty);
+        self.is_open
+            || ["--apiserver-endpoint", "--b64-cluster-ca"]
+                .iter()
+                .any(is_missing)
     }
 
     /// Forgets the flags in lines behind the call, which may be text of another kind.

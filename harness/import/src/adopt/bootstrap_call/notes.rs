@@ -6,6 +6,7 @@ use super::BOOTSTRAP;
 use super::call::{ARGUMENTS, BootstrapCall, CutFlag, FLAGS, OF_THE_NAME, WhyCut};
 use crate::adopt::kubelet_flag_names;
 use crate::adopt::shell::ShellScript;
+use crate::adopt::shell_grammar::{ShellMistake, outline};
 use crate::source_lines::SourceLines;
 use crate::words::shortened;
 
@@ -40,11 +41,7 @@ struct CallText<'a> {
 impl BootstrapCall {
     /// What has no effect in a call of this script.
     pub(crate) fn ignored(&self, script: &ShellScript, source: &SourceLines<'_>) -> Vec<String> {
-        let text = CallText {
-            lines: &script.lines,
-            text: script.lines.join("\n"),
-            source,
-        };
+        let text = CallText::of(script, source);
         let at = |word: &str| text.at(self, word);
         let is_unknown = |flag: &&String| !FLAGS.contains(&flag.as_str());
         let unknown = self.flags.iter().filter(is_unknown);
@@ -85,6 +82,22 @@ impl BootstrapCall {
             .chain(cut)
             .chain(text.typographic(self))
             .collect()
+    }
+
+    /// What bootstrap.sh of Amazon Linux 2 refuses in a call of this script, and which arguments do not reach the
+    /// kubelet.
+    pub(crate) fn refused(&self, script: &ShellScript, source: &SourceLines<'_>) -> Vec<String> {
+        let text = CallText::of(script, source);
+        let at = |word: &str| text.at(self, word);
+        let (first, last) = self.lines;
+        let mut lines = script.lines.iter().take(last).skip(first.saturating_sub(1));
+        let is_shown = !self.flags.contains(ARGUMENTS) || lines.any(|line| line.contains(ARGUMENTS));
+        let mut notes = self.refused_values(&at);
+        // A quote without its end is an error of the shell: the call does not run.
+        let fault = outline(&script.lines.join("\n")).fault;
+        let runs = !fault.is_some_and(|fault| matches!(fault.mistake, ShellMistake::Quote(_)));
+        notes.extend(self.drop_in_note(&at(ARGUMENTS), is_shown).filter(|_| runs));
+        notes
     }
 
     /// Whether the script gets no word that it takes for the name of the cluster. A path alone may be part of a list.
@@ -159,7 +172,15 @@ impl BootstrapCall {
     }
 }
 
-impl CallText<'_> {
+impl<'a> CallText<'a> {
+    fn of(script: &'a ShellScript, source: &'a SourceLines<'a>) -> Self {
+        Self {
+            lines: &script.lines,
+            text: script.lines.join("\n"),
+            source,
+        }
+    }
+
     /// The line of a call with a word, such as ` (line 3)`: the last one, which has the value that counts.
     fn at(&self, call: &BootstrapCall, word: &str) -> String {
         let (first, last) = call.lines;

@@ -74,26 +74,24 @@ fn the_last_number_of_pods_per_core_counts() {
 
 #[test]
 fn a_value_that_a_blank_cuts_states_nothing() {
-    for (text, labels_left, unclear) in [
+    for (text, labels_left, flag, after) in [
         (
             "--node-labels=team=pay ments --max-pods=5",
             "",
-            "`--node-labels=team=pay ments`",
-        ),
-        (
-            "--node-labels=\"team=pay ments\" --max-pods=5",
-            "",
-            "`--node-labels=team=pay ments`",
+            "--node-labels=team=pay",
+            "ments",
         ),
         (
             "--node-labels team=pay, a=b --max-pods 5",
             "",
-            "`--node-labels=team=pay, a=b`",
+            "--node-labels=team=pay,",
+            "a=b",
         ),
         (
             "--node-labels=a=b --register-with-taints=t=x :NoSchedule --max-pods=5",
             "a=b",
-            "`--register-with-taints=t=x :NoSchedule`",
+            "--register-with-taints=t=x",
+            ":NoSchedule",
         ),
     ] {
         let flags = read(text);
@@ -102,16 +100,65 @@ fn a_value_that_a_blank_cuts_states_nothing() {
             (labels_left, Some(5)),
             "{text}"
         );
-        assert!(flags.taints.is_empty(), "{text}");
-        assert_eq!(flags.unclear.len(), 1, "{text}: {:?}", flags.unclear);
-        assert!(flags.unclear[0].starts_with(unclear), "{:?}", flags.unclear);
+        assert!(flags.taints.is_empty() && flags.unclear.is_empty(), "{text}");
+        assert!(flags.has_cut_value(), "{text}");
+        assert_eq!(
+            flags.mistakes(&|word| format!(" [{word}]")),
+            [format!(
+                "the value of `{flag} {after}` [{flag}] has a blank: the kubelet takes `{after}` for a command and exits"
+            )]
+        );
     }
+    // Only a run shows what `$X` is.
+    let flags = read("--node-labels=team=$X ments --max-pods=5");
+    assert_eq!((labels(&flags).as_str(), flags.max_pods), ("", Some(5)));
+    assert_eq!(flags.unclear.len(), 1, "{:?}", flags.unclear);
+    assert!(
+        flags.unclear[0].contains("the value has a blank"),
+        "{:?}",
+        flags.unclear
+    );
+    assert!(!flags.has_cut_value());
+}
+
+#[test]
+fn systemd_removes_quotes_anywhere_in_a_word() {
+    for text in [
+        "--node-labels=\"a=b\",\"c=d\" --register-with-taints=\"x=y:NoSchedule\",'z:NoExecute'",
+        "\"--node-labels=a=b,c=d\" --register-with-taints 'x=y:NoSchedule,z:NoExecute'",
+        "--node-labels=\"a=b, c=d\" --register-with-taints=x=\"y\":NoSchedule,z:\"NoExecute\"",
+    ] {
+        let flags = read(text);
+        assert_eq!(labels(&flags), "a=b,c=d", "{text}");
+        let taints: Vec<_> = flags.taints.iter().map(Taint::to_string).collect();
+        assert_eq!(taints, ["x=y:NoSchedule", "z=:NoExecute"], "{text}");
+        assert_eq!(flags.mistakes(&|_| String::new()), [""; 0], "{text}");
+        assert!(flags.unclear.is_empty(), "{text}");
+    }
+    for (text, label) in [
+        ("'--node-labels=a=b --max-pods=20'", "a=b --max-pods=20"),
+        ("--node-labels=\"team=pay ments\"", "team=pay ments"),
+    ] {
+        let flags = read(text);
+        assert_eq!((labels(&flags).as_str(), flags.max_pods), ("", None), "{text}");
+        let expected = format!(
+            "the label `{label}` is not valid: a kubelet exits at it, or the API server refuses its Node"
+        );
+        assert_eq!(flags.mistakes(&|_| String::new()), [expected], "{text}");
+    }
+}
+
+#[test]
+fn a_label_without_an_equals_sign_has_an_empty_value() {
+    let flags = read("--node-labels=spot,team=web");
+    assert_eq!(labels(&flags), "spot=,team=web");
+    assert!(flags.unclear.is_empty() && flags.mistakes(&|_| String::new()).is_empty());
 }
 
 #[test]
 fn what_cannot_be_read_is_left_out_and_named() {
     let text = format!(
-        "--node-labels=id={UNKNOWN},team=web,odd,sp@ce=x,d=-x,e=x_ --max-pods={UNKNOWN} --register-with-taints=t {UNKNOWN}"
+        "--node-labels=id={UNKNOWN},team=web,sp@ce=x,d=-x,e=x_ --max-pods={UNKNOWN} --register-with-taints=t {UNKNOWN}"
     );
     let flags = read(&text);
     assert_eq!((labels(&flags).as_str(), flags.max_pods), ("team=web", None));
@@ -119,13 +166,48 @@ fn what_cannot_be_read_is_left_out_and_named() {
         flags.unclear,
         [
             "the label `id=...`",
-            "the label `odd`: it is not valid, and a kubelet that gets it exits",
-            "the label `sp@ce=x`: it is not valid, and a kubelet that gets it exits",
-            "the label `d=-x`: it is not valid, and a kubelet that gets it exits",
-            "the label `e=x_`: it is not valid, and a kubelet that gets it exits",
             "`--max-pods=...`",
-            "the taint `t`: it is not `KEY=VALUE:EFFECT`, and a kubelet that gets it exits",
             "flags of the kubelet that only a run of the script shows"
+        ]
+    );
+}
+
+#[test]
+fn labels_and_taints_that_are_not_valid_are_mistakes() {
+    let flags = read(
+        "--node-labels=team=web,o_,sp@ce=x,d=-x,e=x_,$ODD \
+         --register-with-taints=t,a=b,c=d:NoSchedule:x,c=d:x:NoSchedule,c=d=x:NoSchedule,gone-,out:NoSchedule-,f=g:NoExecute",
+    );
+    assert_eq!((labels(&flags).as_str(), flags.taints.len()), ("team=web", 1));
+    let label = |label: &str| {
+        format!("the label `{label}` is not valid: a kubelet exits at it, or the API server refuses its Node")
+    };
+    let taint = |taint: &str| {
+        format!(
+            "the taint `{taint}` is not `KEY=VALUE:EFFECT`: a kubelet exits at it, or the API server refuses its Node"
+        )
+    };
+    assert_eq!(
+        flags.mistakes(&|_| String::new()),
+        [
+            label("o_"),
+            label("sp@ce=x"),
+            label("d=-x"),
+            label("e=x_"),
+            taint("t"),
+            taint("a=b"),
+            "a kubelet exits at the taint `c=d:NoSchedule:x`: its effect is neither `NoSchedule` nor `PreferNoSchedule` nor `NoExecute`"
+                .to_owned(),
+            taint("c=d:x:NoSchedule"),
+            taint("c=d=x:NoSchedule"),
+        ]
+    );
+    assert_eq!(
+        flags.unclear,
+        [
+            "the label `$ODD`",
+            "the taint `gone-`",
+            "the taint `out:NoSchedule-`"
         ]
     );
 }
@@ -134,17 +216,17 @@ fn what_cannot_be_read_is_left_out_and_named() {
 fn an_empty_taint_is_named() {
     for value in ["x=y:NoSchedule,", ",x=y:NoSchedule"] {
         let flags = read(&format!("--register-with-taints={value}"));
-        assert_eq!(flags.taints.len(), 1);
+        assert_eq!((flags.taints.len(), flags.unclear.len()), (1, 0));
         assert_eq!(
-            flags.unclear,
+            flags.mistakes(&|_| String::new()),
             [format!(
-                "the taints `{value}`: one of them is empty, and a kubelet that gets them exits; remove the comma"
+                "a kubelet exits at the taints `{value}`: one of them is empty; remove the comma"
             )]
         );
     }
     for value in ["", "x=y:NoSchedule,$MORE", "x=y:NoSchedule,a=b:NoExecute"] {
         let flags = read(&format!("--register-with-taints={value}"));
-        assert!(!flags.unclear.iter().any(|one| one.contains("empty")), "{value}");
+        assert_eq!(flags.mistakes(&|_| String::new()), [""; 0], "{value}");
     }
 }
 
@@ -193,13 +275,25 @@ fn words_at_which_a_kubelet_exits_are_named() {
              `RotateKubeletServerCertificate`?"
         ]
     );
+    assert_eq!(
+        mistakes("-max-pods=20 --shutdown-grace-period=30s --no-such-flag=1 --feature-gates=MyOwnGate=true"),
+        [
+            "the kubelet takes the letters of `-max-pods=20` [-max-pods=20] for flags and exits; write `--max-pods=20`",
+            "kubelets from 1.20 to 1.36 have no flag `--shutdown-grace-period` [--shutdown-grace-period] and exit at it; \
+             set the field `shutdownGracePeriod` of their configuration",
+            "kubelets from 1.20 to 1.36 have no flag `--no-such-flag` [--no-such-flag] and exit at it",
+            "nodejoin knows no feature gate `MyOwnGate` [MyOwnGate] of kubelets up to 1.36: a kubelet exits at a gate that it does not have",
+        ]
+    );
+    assert_eq!(read("-max-pods=20").lost_flags(), ["--max-pods=20"]);
     // Kubelets of some versions, another spelling of a flag, and values.
     for text in [
         "--network-plugin=cni --allow-privileged=true --v=2 -v 2",
         "--node_labels=a=b --cloud-provider external --register-node",
-        "--node-labels=max-pods=20 --feature-gates=A=true,B=false",
+        "--node-labels=max-pods=20 --feature-gates=NodeSwap=true,AllAlpha=false",
+        "--housekeeping-interval 10s --containerd=/run/x.sock --oom-score-adj -999 --eviction-hard=memory.available<5%",
         "--feature-gates=CSIMigrationAWS=true,ImageVolum$X=true",
-        "--register-with-taints=a,b=c:NoExecute,d:$EFFECT,e=f:<effect>",
+        "--register-with-taints=b=c:NoExecute,d:$EFFECT,e=f:<effect>",
     ] {
         assert_eq!(mistakes(text), [""; 0], "{text}");
     }

@@ -53,6 +53,11 @@ const REQUIRED: [RequiredField; 4] = [
     },
 ];
 
+/// The names of the fields, each with the error of nodeadm without it, in the order in which it checks them.
+pub(super) fn required() -> impl Iterator<Item = (&'static str, &'static str)> {
+    REQUIRED.iter().map(|field| (field.name, field.error))
+}
+
 /// The field that a key of `spec.cluster` means.
 pub(super) fn meant(path: &str, key: &str) -> Option<String> {
     let letters = key.chars().filter(char::is_ascii_alphanumeric);

@@ -131,6 +131,26 @@ fn taints_of_a_flag_replace_those_of_a_later_config() {
 }
 
 #[test]
+fn quotes_in_flags_are_not_part_of_their_values() {
+    let mut configs = NodeConfigs::default();
+    add(
+        &mut configs,
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    flags:\n    - '--node-labels=\"a=b\",\"c=d\"'\n    \
+         - --register-with-taints=\"x=y:NoSchedule\"\n    - '--max-pods=\\\"20\\\"'\n",
+    );
+    let labels: Vec<(&str, &str)> = configs
+        .flags
+        .labels
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(labels, [("a", "b"), ("c", "d")]);
+    assert_eq!(configs.flags.taints[0].to_string(), "x=y:NoSchedule");
+    assert_eq!(configs.flags.max_pods, Some(20));
+    assert!(configs.flags.unclear.is_empty() && configs.ignored.is_empty());
+}
+
+#[test]
 fn fields_beside_the_spec_are_named_and_their_flags_are_lost() {
     let mut configs = NodeConfigs::default();
     add(
@@ -319,7 +339,7 @@ fn what_nodeadm_and_the_kubelet_reject_is_named() {
     );
     let right = format!(
         "{begin}metadata: {{ name: a }}\nspec:\n  cluster: {{ name: \"123\", cidr: 10.0.0.0/16, enableOutpost: null }}\n  kubelet:\n    flags:\n    \
-         config: {{ maxPods: $PODS, serializeImagePulls: false, systemReserved: {{ cpu: 100m }}, featureGates: {{ A: true }} }}\n"
+         config: {{ maxPods: $PODS, serializeImagePulls: false, systemReserved: {{ cpu: 100m }}, featureGates: {{ NodeSwap: true }} }}\n"
     );
     assert_eq!(rejected(&right), [""; 0]);
     let json = "{\"apiVersion\": \"node.eks.aws/v1alpha1\", \"kind\": \"NodeConfig\", \"spec\": {\"kubelet\": {\"config\": {\"maxPods\": 5}}}}";
@@ -358,11 +378,15 @@ fn values_that_a_program_rejects_and_misspelt_names_are_named() {
         ]
     );
     assert_eq!(wrong.flags.unclear, [""; 0]);
-    let gates = read("  kubelet: { config: { featureGates: { ImageVolume: true, MemoryQos: true } } }\n");
+    let gates = read(
+        "  kubelet: { config: { featureGates: { ImageVolume: true, MemoryQos: true, MyOwnGate: true, $GATE: true } } }\n",
+    );
     assert_eq!(
         gates.ignored,
         [
-            "the kubelet has no feature gate `MemoryQos` (line 4 of the NodeConfig) and exits at it; did you mean `MemoryQoS`?"
+            "the kubelet has no feature gate `MemoryQos` (line 4 of the NodeConfig) and exits at it; did you mean `MemoryQoS`?",
+            "nodejoin knows no feature gate `MyOwnGate` (line 4 of the NodeConfig) of kubelets up to 1.36: a kubelet exits at a gate that \
+             it does not have"
         ]
     );
     for strategy in ["RAID0", "raid10", "Mount", "none", "$STRATEGY", "\"\""] {

@@ -1,5 +1,7 @@
 //! Values of a NodeConfig that the kubelet or `setup-local-disks` rejects, and names that nodeadm ignores.
 
+use super::containerd;
+use super::kubelet_values;
 use super::types::{BY_KUBELET, CONFIG, FieldType, WrongType, is_open, wrong};
 use crate::adopt::feature_gates;
 use crate::adopt::kubelet_flags::effect_of;
@@ -19,6 +21,8 @@ const LOCAL_STORAGE: [&str; 3] = ["spec", "instance", "localStorage"];
 pub(super) fn rejected(document: &Tree) -> Vec<WrongType<'_>> {
     let mut found = taints(document);
     found.extend(strategy(document));
+    found.extend(containerd::not_toml(document));
+    found.extend(kubelet_values::rejected(document));
     found
 }
 
@@ -50,8 +54,11 @@ pub(super) fn misspelt(document: &Tree, at: &dyn Fn(&str, &Tree) -> String) -> V
     let of_kubelet = document.at(&["spec", "kubelet", "config", "featureGates"]);
     let of_kubelet = of_kubelet.map(Tree::entries).unwrap_or_default();
     let of_kubelet = of_kubelet.iter().filter_map(|(name, value)| {
-        let meant = feature_gates::meant(name)?;
-        Some(feature_gates::sentence(name, meant, &at(name.as_str(), value)))
+        let at = at(name.as_str(), value);
+        match feature_gates::meant(name) {
+            Some(meant) => Some(feature_gates::sentence(name, meant, &at)),
+            None => feature_gates::is_unknown(name).then(|| feature_gates::sentence_of_unknown(name, &at)),
+        }
     });
     mounts.chain(gates).chain(of_kubelet).collect()
 }

@@ -36,6 +36,8 @@ fn what_a_person_or_a_generator_fills_in_is_found_with_its_line() {
         assert_eq!(texts(text), [expected], "{text}");
     }
     assert_eq!(find("a\nb --name <cluster-name>\n")[0].line, 2);
+    let of_erb = "/etc/eks/bootstrap.sh <%= @cluster %> --kubelet-extra-args '--node-labels=role=<%= @role -%>'\necho <%= @other %>\n";
+    assert_eq!(texts(of_erb), ["<%= @cluster %>", "<%= @role -%>"]);
     let template = "#!/bin/bash\nVERSION=${client_version}\nNAME=x; echo ${NAME} ${other}\n\
                     /etc/eks/bootstrap.sh ${cluster} --kubelet-extra-args '--node-labels=size=${size},pool=${pool}'\n\
                     size=${size}\nPROXY=${proxy-host}\nX=${dedicated ? \"a\" : \"\"}\n";
@@ -193,6 +195,18 @@ fn a_variable_that_takes_a_name_of_a_template_shows_the_others() {
         ": ${b:=1}\nA=${b}",
         "A=${B}",
         ". ./more.sh\nA=${b}",
+        "[ -f /opt/x.env ] && . /opt/x.env\nA=${b}",
+        "if [ -f /opt/x.env ]; then . /opt/x.env; fi\nA=${b}",
+        "set -a; . /opt/x.env; set +a\nA=${b}",
+        "set -a; . <(curl -s http://config.local/env); set +a\nA=${b}",
+        "cd /opt && . x.env\nA=${b}",
+        "load() { source \"$1\"; }\nload x.env\nA=${b}",
+        "command . /opt/x.env || eval \"$(x)\"\nA=${b}",
+        "export $(grep -v '^#' /opt/x.env | xargs)\nA=${b}",
+        "export `cat /opt/x.env`\nA=${b}",
+        "while IFS== read -r k v; do export \"$k=$v\"; done < /opt/x.env\nA=${b}",
+        "for v in $(x); do declare \"$v\"; done\nA=${b}",
+        "printf -v \"$k\" '%s' x\nA=${b}",
     ] {
         let text = format!("#!/bin/bash\n{line}\n/etc/eks/bootstrap.sh demo\n");
         assert_eq!(texts(&text), Vec::<String>::new(), "{line}");

@@ -62,6 +62,7 @@ fn changes_any(words: &[String]) -> bool {
             .is_none_or(|file| !KNOWN_FILES.contains(&file.as_str())),
         "printf" => has_flag('v'),
         "declare" | "local" | "typeset" => has_flag('n') || has_unknown(),
+        "export" | "readonly" => has_unknown(),
         "command" | "builtin" => changes_any(arguments),
         program => SETTERS.contains(&program) && has_unknown(),
     }

@@ -7,10 +7,14 @@ use super::{Reader, UNKNOWN, is_blank};
 const BREAK: char = '\u{e001}';
 
 impl Reader {
-    /// Reads what begins with `$` outside of quotes: a shell splits the value at blanks, except in an assignment.
+    /// Reads what begins with `$` or a backquote outside of quotes: a shell splits the value at blanks, except in an
+    /// assignment.
     pub(super) fn unquoted(&mut self, word: &mut String) {
         let (at, begin) = (self.at + 1, word.len());
-        self.dollar(word);
+        match self.peek() {
+            Some('`') => self.backquoted(word),
+            _ => self.dollar(word),
+        }
         if self.keeps_blanks || is_assignment(&word[..begin]) {
             return;
         }
@@ -44,9 +48,9 @@ impl Reader {
         if !value.is_empty() && !value.contains(is_blank) {
             return value.to_owned();
         }
-        // A shell takes quotes in a value for letters, which its author does not mean.
-        let has_quotes = value.contains(['\'', '"', '\\', '\r']);
-        if has_quotes || self.hidden.has(name) || self.hidden.has("IFS") {
+        // A shell takes quotes in a value for letters.
+        let is_unclear = value.contains(['\\', '\r']);
+        if is_unclear || self.hidden.has(name) || self.hidden.has("IFS") {
             return UNKNOWN.to_string();
         }
         match value.is_empty() {

@@ -28,6 +28,12 @@ fn words_are_split_as_in_a_shell() {
             vec![vec!["a", "1", "1", "2", "?", "?", "?"]],
         ),
         ("if ! a; then\n  b\nfi\n", vec![vec!["a"], vec!["b"]]),
+        (
+            "X=$(echo demo)\na $X \"$(printf '%s' x)\" `echo y` `echo r s` $(echo p q) \"$(echo p q)\" --f=$(echo z) $(echo $X)\n",
+            vec![vec![
+                "a", "demo", "x", "y", "r", "s", "p", "q", "p q", "--f=z", "?",
+            ]],
+        ),
     ] {
         assert_eq!(words(text), expected, "{text}");
     }
@@ -146,6 +152,7 @@ fn an_array_that_only_a_run_shows_is_unknown() {
         "A=(b)\nf\na \"${A[@]}\"\nf() { A=(c); }\n",
         "A=(b)\ndeclare -n R=A\nR+=(c)\na \"${A[@]}\"\n",
         "A=(b)\nsource /etc/more.sh\na \"${A[@]}\"\n",
+        "A=(b)\nexport $(cat /etc/more.env)\na \"${A[@]}\"\n",
         "A=(b)\n[ -f /x ] && . /x\na \"${A[@]}\"\n",
         "A=(b)\neval 'A+=(c)'\na \"${A[@]}\"\n",
         "A=(b)\nprintf -v A[1] c\na \"${A[@]}\"\n",
@@ -185,11 +192,13 @@ fn a_value_outside_of_quotes_is_split() {
         ("O=b\nO+=' c'\na $O\n", vec!["a", "b", "c"]),
         ("O=\"$X c\"\na $O\n", vec!["a", "?", "c"]),
         ("O=''\n$O a $O \"$O\" b\n", vec!["a", "", "b"]),
+        // Quotes in a value are letters.
+        ("O=\"a 'b c' \\\"d\\\"\"\n$O\n", vec!["a", "'b", "c'", "\"d\""]),
         ("O='b c'\neval $O\n", vec!["eval", "b c"]),
         ("a ${O:-b c}\n", vec!["a", "b", "c"]),
         // Only a run shows the words.
         ("O='b c'\nIFS=,\na $O\n", vec!["a", "?"]),
-        ("O=\"b 'c d'\"\na $O\n", vec!["a", "?"]),
+        ("O='b \\c d'\na $O\n", vec!["a", "?"]),
         ("f() { O=\"$O $1\"; }\nO='b c'\nf d\na $O\n", vec!["a", "?"]),
         ("f() { O+=\" $1\"; }\nO=''\nf d\na $O\n", vec!["a", "?"]),
         ("O=''\nread -r O\na $O\n", vec!["a", "?"]),

@@ -7,7 +7,7 @@ use crate::source_lines::SourceLines;
 
 impl Stated {
     pub(super) fn find_flags_elsewhere(&mut self) {
-        if !self.flags.unclear.is_empty() {
+        if !self.flags.unclear.is_empty() || self.flags.has_cut_value() {
             return;
         }
         let is_code = |line: &&str| !line.trim_start().starts_with('#');

@@ -343,3 +343,29 @@ fn a_parameter_of_ssm_tells_the_version_of_the_kubelet() {
     assert_eq!(both(&term("1.31")), None);
     assert_eq!(both("{ tags: { a: b } }"), None);
 }
+
+#[test]
+fn an_ami_of_amazon_linux_in_a_class_is_not_one_of_eks() {
+    let named = |term: &str| {
+        report(&with_pool(&format!(
+            "  amiFamily: AL2023\n  amiSelectorTerms: [{{ {term} }}]\n"
+        )))
+    };
+    let problem = "is one of Amazon Linux without the programs of EKS";
+    for term in [
+        "name: \"al2023-ami-2023*\"",
+        "name: \"amzn2-ami-hvm-*\", owner: amazon",
+        "ssmParameter: /aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64",
+    ] {
+        let found = named(term);
+        assert!(found.contains(problem), "{term}: {found}");
+    }
+    for term in [
+        "name: \"amazon-eks-node-al2023-*\"",
+        // Another owner can have its own AMI with such a name.
+        "name: \"al2023-ami-2023*\", owner: self",
+    ] {
+        let found = named(term);
+        assert!(!found.contains(problem), "{term}: {found}");
+    }
+}

@@ -126,6 +126,14 @@ fn values_that_the_rules_of_a_class_do_not_allow_are_refused() {
         ),
         (al2023("  instanceStorePolicy: RAID1\n"), "write RAID0"),
         (
+            al2023("  metadataOptions: { httpPutResponseHopLimit: \"1\" }\n"),
+            "line 8: `httpPutResponseHopLimit` is `1`, and not a whole number from 1 to 64",
+        ),
+        (
+            al2023("  metadataOptions: { httpPutResponseHopLimit: 65 }\n"),
+            "`httpPutResponseHopLimit` is `65`",
+        ),
+        (
             al2023("  instanceProfile: p\n"),
             "has both `role` and `instanceProfile`",
         ),
@@ -303,4 +311,41 @@ fn a_pool_that_names_another_class_is_named() {
          not define): its labels, taints and instance types are not tried"
     );
     assert_eq!(found.notes, [note]);
+}
+
+#[test]
+fn what_a_class_of_v1_lacks_is_a_problem() {
+    let problems = |text: &str| machine(text).problems.join("\n");
+    let selectors =
+        "  subnetSelectorTerms: [{ id: subnet-1 }]\n  securityGroupSelectorTerms: [{ id: sg-1 }]\n";
+    let complete = with_pool(&format!("  amiFamily: AL2023\n{selectors}"));
+    assert_eq!(problems(&complete), "");
+    let without_role = complete.replace("  role: nodes\n", "");
+    assert!(problems(&without_role).contains("has neither `role` nor `instanceProfile`"));
+    let profile = complete.replace("role: nodes", "instanceProfile: nodes");
+    assert_eq!(problems(&profile), "");
+    let misspelt = problems(&complete.replace("subnetSelectorTerms", "subnetSelector"));
+    assert!(
+        misspelt.contains("no terms in `spec.subnetSelectorTerms`: the API server refuses it"),
+        "{misspelt}"
+    );
+    let empty = problems(&complete.replace("[{ id: sg-1 }]", "[]"));
+    assert!(empty.contains("`spec.securityGroupSelectorTerms`"), "{empty}");
+    let before = without_role.replace("/v1\n", "/v1beta1\n");
+    assert_eq!(problems(&before), "");
+}
+
+#[test]
+fn the_policy_of_v1beta1_has_another_name_in_v1() {
+    let policy = |word: &str| {
+        pool_with(
+            "spec:\n  template:",
+            &format!("spec:\n  disruption: {{ consolidationPolicy: {word} }}\n  template:"),
+        )
+    };
+    assert_refused(&[(policy("WhenUnderutilized"), "write `WhenEmptyOrUnderutilized`")]);
+    for word in ["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"] {
+        machine(&policy(word));
+    }
+    machine(&policy("WhenUnderutilized").replace("/v1\n", "/v1beta1\n"));
 }

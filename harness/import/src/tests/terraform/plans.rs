@@ -334,8 +334,15 @@ fn the_name_of_an_ami_that_a_data_source_read_says_which_system_boots() {
                 json!({"id": "ami-0123456789abcdef0", "name": name}),
             ),
         ];
-        let traits = machine(&plan(&resources, &json!({}))).traits;
-        (traits.ami_family, traits.image_version)
+        let found = machine(&plan(&resources, &json!({})));
+        let report = crate::adopt(&found, &std::collections::BTreeMap::new())
+            .unwrap()
+            .report;
+        let is_plain = report
+            .iter()
+            .any(|line| line.text.contains("without the programs of EKS"));
+        assert_eq!(is_plain, name.starts_with("al2023-ami-"), "{report:?}");
+        (found.traits.ami_family, found.traits.image_version)
     };
     let of = |family, version: &str| (Some(family), Some(version.to_owned()));
     assert_eq!(
@@ -347,6 +354,10 @@ fn the_name_of_an_ami_that_a_data_source_read_says_which_system_boots() {
         of(AmiFamily::Al2, "1.29")
     );
     assert_eq!(family("nodes-7"), (None, None));
+    assert_eq!(
+        family("al2023-ami-2023.7.20250331.0-kernel-6.1-x86_64"),
+        (None, None)
+    );
 }
 
 #[test]

@@ -46,6 +46,24 @@ fn programs_that_run_the_script_and_arrays_pass_its_arguments() {
 }
 
 #[test]
+fn values_of_a_call_in_python_that_only_a_run_shows_are_not_expected() {
+    let report = |list: &str| {
+        let text =
+            format!("#!/usr/bin/env python3\nimport subprocess\nsubprocess.run([{list}], check=True)\n");
+        shown(&machine(&text))
+    };
+    let filled_in =
+        report("\"/etc/eks/bootstrap.sh\", name, '--kubelet-extra-args', f\"--node-labels=a=b,pool={pool}\"");
+    let joined = report(
+        "\"/etc/eks/bootstrap.sh\", \"demo\", \"--kubelet-extra-args\", \"--node-labels=a=b,pool=\" + pool",
+    );
+    for report in [filled_in, joined] {
+        assert_has(&report, &["expected: label a=b\n"]);
+        assert!(!report.contains("expected: label pool"), "{report}");
+    }
+}
+
+#[test]
 fn flags_behind_a_carriage_return_are_expected_and_missed() {
     let text = |first: &str| {
         format!(

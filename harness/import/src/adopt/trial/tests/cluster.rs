@@ -137,7 +137,7 @@ fn an_address_in_place_of_an_endpoint_is_replaced() {
 
 #[test]
 fn a_script_that_derives_the_dns_address_gets_a_vpc_that_leads_to_it() {
-    let chosen = "chosen: the VPC has the address range 10.0.0.0/16";
+    let chosen = "chosen: the VPC has the address range 10.0.0.0/16: in such a VPC, 172.20.0.0/16 is the default of EKS for services\n";
     let text = "#!/bin/bash\nK8S_CLUSTER_DNS_IP=172.20.0.10\n/etc/eks/bootstrap.sh demo\n";
     assert_has(&shown(&machine(text)), &[chosen, "vpc_cidrs", "10.0.0.0/16"]);
     let passes = text.replace("sh demo", "sh demo --dns-cluster-ip $K8S_CLUSTER_DNS_IP");
@@ -162,6 +162,23 @@ fn the_http_proxy_of_the_user_data_is_adopted() {
         ],
     );
     assert!(!shown.contains("127.0.0.1"), "{shown}");
+}
+
+#[test]
+fn the_network_of_an_ipv6_cluster_that_no_file_states_is_a_stand_in() {
+    let report = |flags: &str| {
+        shown(&machine(&format!(
+            "#!/bin/bash\n/etc/eks/bootstrap.sh demo --ip-family IPv6{flags}\n"
+        )))
+    };
+    assert_has(
+        &report(""),
+        &["chosen: service CIDR fd30:1c53:5f8a::/108, an IPv6 cluster, a stand-in: the file states none\n"],
+    );
+    assert_has(
+        &report(" --service-ipv6-cidr fd00:1::/108"),
+        &["adopted: service CIDR fd00:1::/108, an IPv6 cluster\n"],
+    );
 }
 
 #[test]

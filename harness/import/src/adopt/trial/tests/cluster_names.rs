@@ -31,6 +31,8 @@ fn a_name_is_adopted_wherever_it_stands_behind_the_script() {
         format!("function boot {{\n  local name=$1\n  {CALL} $name\n}}\nretry 5 boot demo"),
         format!("boot() {{ {CALL} \"$@\"; }}\nboot demo --use-max-pods false"),
         format!("set -- demo --use-max-pods false\n{CALL} \"$@\""),
+        format!("{CALL} $(echo demo) --use-max-pods false"),
+        format!("NAME=$(printf '%s' demo)\n{CALL} \"$NAME\""),
         format!("su - root -c \"{CALL} demo\""),
         format!("systemd-run --unit=join --no-block {CALL} demo"),
         format!("cloud-init-per once join {CALL} demo"),
@@ -65,6 +67,9 @@ fn a_word_in_the_arguments_of_another_program_is_not_a_name() {
         format!("edit() {{ sed -i \"s/$2/$3/\" \"$1\"; }}\nedit {CALL} a b"),
         format!("echo running {CALL} now"),
         format!("log() {{ echo \"$@\"; }}\nlog \"{CALL} failed\""),
+        format!("run_log() {{ echo \"would run: $*\"; }}\nrun_log {CALL} demo"),
+        format!("retry() {{ local n=$1; shift; logger \"$@\"; }}\nretry 5 {CALL} demo"),
+        format!("exec_later() {{ echo \"$1\"; }}\nexec_later '{CALL} demo'"),
         format!("cat <<EOF\nThis runs {CALL} twice\nEOF"),
         format!("# retry 5 {CALL} demo"),
     ] {

@@ -68,6 +68,33 @@ fn the_region_of_the_file_is_compared_with_that_of_the_endpoint() {
 }
 
 #[test]
+fn the_region_of_a_command_about_the_cluster_is_compared_with_that_of_the_endpoint() {
+    let report = |command: &str| {
+        shown(&machine(&format!(
+            "#!/bin/bash\n{command}\n/etc/eks/bootstrap.sh demo --apiserver-endpoint https://{HOST}\n"
+        )))
+    };
+    let note = "note: `describe-cluster` of `aws eks` in the user data is about the cluster demo in eu-west-1, and the endpoint of the \
+                cluster is in us-east-1: these are two clusters; the run is in us-east-1\n";
+    for command in [
+        "aws eks describe-cluster --name demo --region eu-west-1",
+        "CA=$(aws --region eu-west-1 eks describe-cluster --name=demo --query cluster.certificateAuthority.data --output text)",
+    ] {
+        assert_has(&report(command), &[note, "adopted: region us-east-1\n"]);
+    }
+    for command in [
+        "aws eks describe-cluster --name demo --region us-east-1",
+        "aws eks describe-cluster --name demo --region $REGION",
+        "aws eks describe-cluster --name hub --region eu-west-1",
+        "aws eks describe-cluster --name demo",
+        "export AWS_DEFAULT_REGION=eu-west-1",
+        "aws s3 ls --region eu-west-1",
+    ] {
+        assert!(!report(command).contains("two clusters"), "{command}");
+    }
+}
+
+#[test]
 fn the_region_is_that_of_the_commands_about_the_cluster() {
     let text = "#!/bin/bash\nREGION=us-west-2\nctr image pull 1.dkr.ecr.eu-central-1.amazonaws.com/eks/pause:3.5\n\
                 E=$(aws eks describe-cluster --region $REGION --name demo --query cluster.endpoint --output text)\n\

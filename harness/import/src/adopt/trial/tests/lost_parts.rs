@@ -151,6 +151,12 @@ fn a_message_that_only_cloud_init_reads_has_a_problem() {
             "{text}{found:?}"
         );
     }
+    let open = problems(&right.replace("--//--\n", "--OTHER--\n"));
+    assert!(
+        open.iter()
+            .any(|problem| problem.ends_with("; write `--//--` as the last line")),
+        "{open:?}"
+    );
 }
 
 #[test]
@@ -193,6 +199,62 @@ fn a_part_without_an_interpreter_does_not_run_on_al2023() {
     ] {
         assert_eq!(problems(&right), [""; 0], "{right}");
     }
+}
+
+#[test]
+fn the_call_in_a_part_of_another_type_is_the_one_of_the_message() {
+    let call = "/etc/eks/bootstrap.sh demo --kubelet-extra-args '--node-labels=a=b'";
+    let script = format!("Content-Type: text/cloud-config\n\n#!/bin/bash\n{call}\n");
+    let commands = format!("Content-Type: text/x-shellscript\n\n#cloud-config\nruncmd:\n- {call}\n");
+    let words = commands.replace(
+        call,
+        "[/etc/eks/bootstrap.sh, demo, --kubelet-extra-args, --node-labels=a=b]",
+    );
+    for (part, problem) in [
+        (
+            script,
+            "part-001 has the type `text/cloud-config` and begins with `#!/bin/bash` (line 7): cloud-init reads it as a cloud-config",
+        ),
+        (
+            commands,
+            "part-001 has the type `text/x-shellscript` and begins with `#cloud-config` (line 7): cloud-init before 20.2",
+        ),
+        (
+            words,
+            "part-001 has the type `text/x-shellscript` and begins with `#cloud-config` (line 7): cloud-init before 20.2",
+        ),
+    ] {
+        let text = message_of(&part);
+        let found = problems(&text);
+        assert!(found.len() == 1 && found[0].starts_with(problem), "{found:?}");
+        let shown = shown(&machine(&text));
+        assert_has(&shown, &["adopted: cluster name demo\n", "expected: label a=b\n"]);
+        for other in ["the part that EKS adds", "does not begin with `#!`"] {
+            assert!(!shown.contains(other), "{shown}");
+        }
+    }
+}
+
+/// nodeadm reads fields by their exact names, and ends without the name of the cluster.
+#[test]
+fn a_cluster_in_a_misspelt_spec_is_the_one_that_is_meant() {
+    let text = message_of(&CONFIG.replace("spec:", "Spec:"));
+    assert_eq!(
+        problems(&text),
+        ["nodeadm has no field `Spec` (line 9) and ignores it; did you mean `spec`?"]
+    );
+    let shown = shown(&machine(&text));
+    assert_has(
+        &shown,
+        &[
+            "adopted: cluster name demo\n",
+            "adopted: endpoint https://a.gr7.eu-west-1.eks.amazonaws.com\n",
+            "adopted: service CIDR 10.100.0.0/16\n",
+            "expected: label a=b: has no effect where it stands",
+            "image: al2023\n",
+        ],
+    );
+    assert!(!shown.contains("the part that EKS adds"), "{shown}");
 }
 
 /// Python ends the header before the mark, so the message is one part of plain text.

@@ -178,6 +178,8 @@ fn values_that_a_reader_writes_into_the_user_data_are_stand_ins() {
         "echo {endpoint} nodejoin us-west-2 >/etc/endpoint"
     )));
     managed.managed = Some(ManagedNodeGroup::default());
+    // A file of another tool, whose reader writes the user data.
+    managed.file = None;
     assert_has(
         &shown(&managed),
         &[
@@ -185,6 +187,21 @@ fn values_that_a_reader_writes_into_the_user_data_are_stand_ins() {
             "chosen: cluster name nodejoin, a stand-in: the file states none\n",
         ],
     );
+}
+
+#[test]
+fn an_endpoint_of_the_file_is_none_although_readers_make_it_up() {
+    let endpoint = ClusterTraits::stand_in().endpoint.unwrap();
+    let text = format!("#!/bin/bash\n/etc/eks/bootstrap.sh demo --apiserver-endpoint {endpoint}\n");
+    let mut node = machine(&text);
+    let adopted = [
+        &format!("adopted: endpoint {endpoint}\n") as &str,
+        "adopted: region us-west-2\n",
+        "adopted: cluster name demo\n",
+    ];
+    assert_has(&shown(&node), &adopted);
+    node.file = None;
+    assert!(!shown(&node).contains(adopted[0]));
 }
 
 #[test]

@@ -2,14 +2,17 @@
 
 mod authority;
 mod calls;
+mod cloud_configs;
 mod cluster;
 mod cluster_names;
 mod endpoints;
+mod kubelet_arguments;
 mod lost_parts;
 mod managed_group;
 mod node_config;
 mod replaced_lists;
 mod script;
+mod whole_texts;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -94,7 +97,7 @@ fn a_script_of_terraform_is_adopted_as_a_whole() {
     assert_has(
         &shown(&machine),
         &[
-            "chosen: AL2 with its last bootstrap script, of 2026: the user data calls /etc/eks/bootstrap.sh; `--service-ipv4-cidr` is in no earlier one\n",
+            "chosen: AL2 with its last bootstrap script, of 2026: the user data calls /etc/eks/bootstrap.sh; `--service-ipv4-cidr` is in the script of AMIs since v20250610, and not in that of 2022\n",
             "adopted: cluster name demo\n",
             "adopted: region us-east-1\n",
             "adopted: account 123456789012\n",
