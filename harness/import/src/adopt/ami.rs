@@ -147,11 +147,8 @@ fn by_content(machine: &Machine, stated: &Stated) -> AmiChoice {
 
 fn al2(stated: &Stated, why: &str) -> AmiChoice {
     let lack = match why {
-        // amazon-eks-ami 1675cca3.
-        CALLS_SCRIPT => {
-            ", which AMIs of AL2023 lack, or have as a script that only ends with an error, since v20241121 (`--with 'image: al2023'` \
-             tries one)"
-        }
+        // AMIs of AL2023 lack it, or have since v20241121 (1675cca3) one that only ends with an error.
+        CALLS_SCRIPT => ", which starts no node of AL2023 (`--with 'image: al2023'` tries one)",
         OF_VERSION => " (`--with 'image: al2023'` for one of type AL2023_x86_64_STANDARD)",
         _ => "",
     };
@@ -220,10 +217,7 @@ mod tests {
         let call = "#!/bin/bash\n/etc/eks/bootstrap.sh demo\n";
         let both = format!("{call}[ -e /etc/eks/bootstrap.sh ] || nodeadm init\n");
         assert!(chosen(&both).contains("`--with 'image: al2023'` tries its NodeConfig"));
-        assert!(
-            chosen(call)
-                .contains("which AMIs of AL2023 lack, or have as a script that only ends with an error")
-        );
+        assert!(chosen(call).contains("which starts no node of AL2023"));
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl BootstrapConfig<'_> {
         match (self.kind, self.traits.ami_family?) {
             (BootstrapKind::Eks, AmiFamily::Al2023) if !eks_config::has_own_command(self) => Some(
                 "the AMI of the machines is one of Amazon Linux 2023, and the user data of an EKSConfig calls /etc/eks/bootstrap.sh, which \
-                 these AMIs lack, or have as a script that only ends with an error, since v20241121: write a NodeadmConfig",
+                 starts no node there: write a NodeadmConfig",
             ),
             (BootstrapKind::Nodeadm, AmiFamily::Al2) if self.managed.is_none() => Some(
                 "the AMI of the machines is one of Amazon Linux 2, which Cluster API looks up unless `ami.eksLookupType` is another one, and \

@@ -71,7 +71,7 @@ fn an_ami_that_cluster_api_looks_up_is_of_the_type_of_the_manifest() {
     let (family, problem) = found("EKSConfig", "      useMaxPods: false\n", al2023);
     assert_eq!(family, AmiFamily::Al2023);
     assert!(
-        problem.ends_with("since v20241121: write a NodeadmConfig"),
+        problem.ends_with("which starts no node there: write a NodeadmConfig"),
         "{problem}"
     );
     let own_command = "      boostrapCommandOverride: /opt/join\n";
