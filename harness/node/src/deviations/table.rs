@@ -220,7 +220,7 @@ deviations! {
     }
     /// bash reports the commands of scripts.
     TracedScripts = "traced-scripts" {
-        when: "`nodejoin coverage`, `nodejoin mutate` and `nodejoin explore`",
+        when: "`nodejoin coverage`, `nodejoin mutate`, `nodejoin explore` and `nodejoin diff`",
         what: "units have the environment variable `BASH_ENV`, and each bash that they start has a DEBUG trap, `functrace` (`T` in `$-`) and the variables `NODEJOIN_LAST` and `NODEJOIN_COMMAND`",
         why: "bash reports each command outside the output of its script",
     }
