@@ -175,7 +175,8 @@ pub(super) fn endpoint_unreachable(facts: &Facts<'_>) -> Option<Finding> {
     let how = if without_scheme { " over HTTP" } else { "" };
     let because = format!("the kubelet cannot connect to {endpoint}{how}: {word}");
     let wrong_port = wrong_port(endpoint, &host);
-    if let Some(evidence) = other_cluster::endpoint(facts, endpoint, at) {
+    let of_another = || other_cluster::endpoint(facts, endpoint, at);
+    if let Some(evidence) = wrong_port.is_none().then(of_another).flatten() {
         let because = format!("{because}; the user data contains the endpoint of another cluster");
         let remedy = other_cluster::remedy_for_endpoint(endpoint);
         return facts.final_(Cause::EndpointUnreachable, because, &evidence, remedy);

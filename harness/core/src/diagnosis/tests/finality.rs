@@ -136,7 +136,10 @@ fn only_an_endpoint_that_may_be_that_of_the_cluster_is_waited_for() {
             fault: None,
         });
         let events = started().into_iter().chain([query, kubelet(&message)]);
-        let found = find(&plan(), &observed(events)).unwrap();
+        let plan = plan_with(&format!(
+            "#!/bin/bash\n/etc/eks/bootstrap.sh --apiserver-endpoint {endpoint}\n"
+        ));
+        let found = find(&plan, &observed(events)).unwrap();
         assert_eq!(found.diagnosis.cause, Cause::EndpointUnreachable);
         (found.is_final, found.diagnosis.remedy)
     };
